@@ -83,7 +83,7 @@ def evaluate(
     from iglu_marl.evaluation.results import is_scored
 
     names = architect or ["scripted"], builder or ["scripted"]
-    game = opt.game_of_team(team, architects, builders)
+    game = opt.game_of_team(team, architects, builders, api)
     given = {"controls": controls, "max_steps": max_steps, "builder_sees": tuple(sees) if sees else None}
     game |= {"builder_can_ask": ask, **{name: value for name, value in given.items() if value is not None}}
     own_tasks = game.pop("tasks", "bundled")

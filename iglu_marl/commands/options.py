@@ -289,11 +289,16 @@ def steps_of_game(usual: int) -> Any:
     return integer(1, f"Maximum number of builder steps per game. Default: that of the team, else {usual:,}.")
 
 
-def game_of_team(team: str | None, architects: int | None, builders: int | None) -> dict[str, Any]:
+def game_of_team(
+    team: str | None, architects: int | None, builders: int | None, api: str = "aec"
+) -> dict[str, Any]:
     """Return the options of the game of a team, by its name and the numbers of its agents; {} for a pair."""
     numbers = {"architects": architects, "builders": builders}
     given = {name: number for name, number in numbers.items() if number is not None}
-    return given if team is None else team_options(team, given)
+    game = given if team is None else team_options(team, given)
+    if api == "parallel":  # each step is a turn
+        game.pop("turn_steps", None)
+    return game
 
 
 KeepGoing = Annotated[

@@ -73,7 +73,7 @@ def record(
     if output.exists() and not append:
         raise ConfigError(f"{output} exists; choose another name, or add to it with --append")
     names = {Role.ARCHITECT: architect, Role.BUILDER: builder}
-    own = {**DEFAULTS, "max_steps": MAX_STEPS, **opt.game_of_team(team, architects, builders)}
+    own = {**DEFAULTS, "max_steps": MAX_STEPS, **opt.game_of_team(team, architects, builders, api)}
     asked = {"max_steps": max_steps, "controls": controls, "chat": chat}
     config = game_options({role: [name] for role, name in names.items()}, own, asked)
     chosen = config["tasks"] = _chosen(tasks, data, task, seed, own.get("tasks"))

@@ -15,7 +15,7 @@ from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.text import similar
 from iglu_marl.data import bundled
-from iglu_marl.evaluation import tasks_of
+from iglu_marl.evaluation.selection import listed_tasks
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet, sample_task
 from iglu_marl.tasks.named import as_source
 from iglu_marl.tasks.source import open_task
@@ -71,7 +71,7 @@ def _found(
     if data is not None:
         listed = corpus_tasks(data, task, progress)
     else:
-        listed = tasks_of("bundled" if tasks is None else tasks, seed=seed)
+        listed = listed_tasks("bundled" if tasks is None else tasks, seed=seed)
     repeats: Counter[str] = Counter()
     for each in listed:
         name = str(each.task_id)

@@ -21,6 +21,4 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.evaluation.results import Evaluation as Evaluation
     from iglu_marl.evaluation.selection import tasks_of as tasks_of
 
-__getattr__, __dir__, __all__ = lazy_exports(
-    __name__, ("action_prediction", "clarification", "metrics")
-)
+__getattr__, __dir__, __all__ = lazy_exports(__name__, ("action_prediction", "clarification", "metrics"))

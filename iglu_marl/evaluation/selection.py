@@ -96,22 +96,29 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
 
 def select_tasks(tasks: Any, *, count: int | None = None, seed: int = 0) -> tuple[list[Task], int]:
     """Return the tasks to play, as `tasks_of`, and how many were left out because they ask for no change."""
+    whole = listed_tasks(tasks, count=count, seed=seed)
+    with_change = [task for task in whole if not task.is_complete_at_start] or [open_task(whole[0])]
+    return with_change[:count], len(whole) - len(with_change)
+
+
+def listed_tasks(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Task]:
+    """Return all tasks of a finite source, also those that ask for no change; of an infinite one, samples.
+
+    The arguments are those of `tasks_of`. Raises `ConfigError` if there are no tasks.
+    """
     tasks = as_source(tasks)
     if count is not None and count < 1:
         raise ConfigError(f"count is {count}, expected 1 or more")
     rng = as_rng("seed", seed)
     if isinstance(tasks, TaskSource):
         tasks.seed(rng)
-    listed = None if is_task(tasks) else _listed(tasks)
+    listed = [tasks] if is_task(tasks) else _listed(tasks)
     if listed is None:
-        drawn = [sample_task(tasks, rng) for _ in range(1 if is_task(tasks) else count or DRAWN)]
-        return [_with_name(task, number) for number, task in enumerate(drawn)], 0
+        listed = [sample_task(tasks, rng) for _ in range(count or DRAWN)]
     for number, task in enumerate(listed):
         if not is_task(task):
             raise ConfigError(f"tasks[{number}] is {task!r:.80}, expected a Task")
-    whole = [_with_name(as_task(task), number) for number, task in enumerate(listed)]
-    with_change = [task for task in whole if not task.is_complete_at_start] or [open_task(whole[0])]
-    return with_change[:count], len(whole) - len(with_change)
+    return [_with_name(as_task(task), number) for number, task in enumerate(listed)]
 
 
 def _with_name(task: Task, number: int) -> Task:

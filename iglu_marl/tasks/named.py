@@ -44,6 +44,8 @@ def _by_name(name: str, place: str, error: type[IgluMarlError]) -> Any:
         return NAMES[name]()
     if ":" in name and name.rpartition(":")[2].isidentifier():
         return _imported(name, place, error)
+    if name.endswith(".py"):
+        raise error(f"{place} is {name!r}, expected a class in it, as in {name}:Class")
     if not name or not os.path.lexists(name):
         raise error(
             f"{place} is {name!r:.200}{similar(name, NAMES)}, expected {', '.join(NAMES)}, an existing JSON file of "

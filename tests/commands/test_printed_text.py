@@ -63,7 +63,7 @@ def test_structures(shell: Callable[..., str]) -> None:
     shell("tasks", "--task-source", "structures.json")
     shell("tasks", "--task-source", "structures.json", "--pictures", FILE_NAME, kept="[bold]")
     unknown = shell("demo", "--task-source", "structures.json", "--task", "[/y]")
-    assert "has no structure '[/y]'" in unknown
+    assert "--task is '[/y]', expected one of" in unknown
     shell(
         "language",
         "parse",

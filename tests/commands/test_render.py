@@ -152,7 +152,11 @@ def test_hard_scenes(view: str, mode: str) -> None:
     full = [(x, y, z, 1 + (x + y + z) % 6) for x in range(-5, 6) for y in range(-1, 8) for z in range(-5, 6)]
     talk = "<Architect> " + "wörds \u2603 \U0001f600 " * 300 + "\n<Builder> " + "x" * 3000
     controls = {"controls": "flying"}
-    for task in (Task(talk, full), Task("", [(0, 0, 0, 1)], starting_grid=full), Task("\x00\t", [])):
+    for task in (
+        Task(talk, full),
+        Task("", [(0, 0, 0, 1)], starting_grid=full),
+        Task("\x00\t", [(0, 0, 0, 1)]),
+    ):
         game = VIEWS[view](render_mode=mode, tasks=Task("", [(0, 0, 0, 1)]), **controls)
         for pose in ((0, 3, 0, 0, 90), (8, 12, 8, 360, -90), (0, -3, 0, 45, 0), (5.5, 7.5, -5.5, 0, 0)):
             game.reset(seed=1, options={"task": task, "pose": pose})

@@ -124,7 +124,7 @@ def test_tasks_are_taken_wherever_tasks_are() -> None:
     task = tasks.Task("a", TWO, ids="iglu2022")
     ours = task.to_task()
     assert next(iter(tasks.CustomTasks([task, ("b", ONE)]))) == ours
-    assert tasks_of(task) == tasks_of([task]) == [ours]
+    assert tasks_of(task) == tasks_of([task]) == [ours.replace(task_id="task-0")]
     rng = np.random.default_rng(0)
     for source in (task, [task], {"a": [task]}, lambda: task, iter([task])):
         assert sample_task(source, rng) == ours

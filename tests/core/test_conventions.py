@@ -56,14 +56,12 @@ class AnyConventions(SingleAgentEnv):
     def __init__(self, conventions: Conventions) -> None:
         controls = Controls("walking", select_and_place=True, conventions=conventions)
         super().__init__(
-            GameConfig(),
+            GameConfig(builder_sees=("inventory", "compass", "dialog", "pose", "grid")),
             controls,
             lambda episode: observations.gridworld_observer(
                 episode.config,
                 episode.chat,
                 conventions,
-                render=False,
-                vector_state=True,
                 target_in_obs=True,
             ),
         )

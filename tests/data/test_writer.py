@@ -348,12 +348,12 @@ def test_the_recorder_begins_anew_with_each_episode() -> None:
     tasks = bundled.load()
     recorder = EpisodeRecorder()
     sessions = [tasks[name][0] for name in list(tasks)[:2]]
-    env = raw_env(tasks=sessions[0][0], controls="flying", max_steps=300)
+    env = raw_env(tasks=sessions[0][0], controls="flying", max_steps=300, max_message_length=1000)
     for made in sessions:
         task = Subtasks(
             made.turns, made.structures, progressive=True, invariant=False, task_id=made.task_id, ids="iglu"
         )
-        agents = {"architect": ReplayArchitect(message_length=1000), "builder": OracleBuilder("flying")}
+        agents = {"architect": ReplayArchitect.for_env(env), "builder": OracleBuilder("flying")}
         play(env, agents, options={"task": task[0]}, on_step=recorder)
         record = recorder.session(str(made.task_id))
         np.testing.assert_array_equal(record.turns[-1].grid, made.structures[-1])

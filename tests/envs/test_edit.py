@@ -254,7 +254,7 @@ def expected() -> list[Any]:
 
 
 def test_aec_and_parallel_agree(expected: Any) -> None:
-    one, other = (make(builder_sees=SEES, turn_steps=1) for make in (raw_env, parallel_env))
+    one, other = raw_env(builder_sees=SEES, turn_steps=1), parallel_env(builder_sees=SEES)
     one.reset(options=PLACES)
     other.reset(options=PLACES)
 

@@ -609,6 +609,14 @@ TEAMS: dict[str, dict[str, Any]] = {
 }
 
 
+def game_of(team: str, **more: Any) -> dict[str, Any]:
+    """The options of a game of a team; without the length of messages where nobody speaks."""
+    options = {**GAME, **TEAMS[team], **more}
+    if not options.get("architects", 1) and not options.get("builder_can_ask"):
+        del options["max_message_length"]
+    return options
+
+
 def numbers_only(info: dict[str, Any]) -> bool:
     return all(np.asarray(value).dtype.kind in "biuf" for value in info.values())
 
@@ -620,12 +628,12 @@ def numbers_only(info: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("team", TEAMS)
 def test_wrapped_teams(team: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Infos have numbers only, and the same keys for all agents that a library puts together."""
-    options = {**GAME, "controls": "continuous", **TEAMS[team]}
-    asking = {**options, "builder_can_ask": True}
+    options = game_of(team, controls="continuous")
+    asking = game_of(team, controls="continuous", builder_can_ask=True)
     parallel_api_test(align(discretize(iglu_marl.parallel_env(**asking))), num_cycles=20)
     spoken: dict[str, Any] = {name: value for name, value in asking.items() if name in COMMON}
     api_test(flatten(discretize(tokenize(iglu_marl.env(**spoken), vocabulary=5))), num_cycles=10)
-    one_word = {**options, "max_message_length": 1}
+    one_word = game_of(team, controls="continuous", max_message_length=1)
     api_test(mask(align(discretize(iglu_marl.env(**one_word)), actions="discrete")), num_cycles=10)
     builders = [agent for agent in iglu_marl.parallel_env(**options).possible_agents if agent[0] == "b"]
     for wrap, roles in ((align, ("",)), (flatten, ("architect", "builder"))):
@@ -652,7 +660,7 @@ def test_wrapped_teams(team: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("team", TEAMS)
 def test_what_the_agents_of_a_team_see_lies_at_the_same_place(team: str) -> None:
     """In `align`, each agent has the numbers of `flatten` at the places that the layout names, and 0 elsewhere."""
-    alike, own = (wrap(iglu_marl.parallel_env(**{**GAME, **TEAMS[team]})) for wrap in (align, flatten))
+    alike, own = (wrap(iglu_marl.parallel_env(**game_of(team))) for wrap in (align, flatten))
     rng = np.random.default_rng(1)
     seen, alone = alike.reset(seed=2)[0], own.reset(seed=2)[0]
     agents = alike.possible_agents
@@ -681,7 +689,7 @@ def test_what_the_agents_of_a_team_see_lies_at_the_same_place(team: str) -> None
 
 @pytest.mark.parametrize("team", ["1x2", "0x2", "2x2"])
 def test_many_games_of_a_team_are_wrapped_as_one_is(team: str) -> None:
-    options = {**SYMBOL, **TEAMS[team], "max_steps": 6}
+    options = game_of(team, max_message_length=1, max_steps=6)
 
     def wrapped(env: Any) -> Any:
         return mask(align(env, actions="discrete"))

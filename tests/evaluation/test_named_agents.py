@@ -190,7 +190,7 @@ def test_what_cannot_work_is_refused_before_a_game(
 
 def test_one_game_is_refused_as_well() -> None:
     env = iglu_marl.raw_env(tasks=FAR)
-    with pytest.raises(AgentError, match="'far' has no utterances of an architect"):
+    with pytest.raises(AgentError, match=r"no utterances of an architect, .*'far'"):
         iglu_marl.play(env, agents_for(env, "replay"))
 
 

@@ -552,7 +552,8 @@ def test_task_sources(bad: int) -> None:
         player.moves(game, 3)
         for method in (game.set_task_generator, game.update_taskset):
             refuses(lambda method=method: method(wrong), ConfigError, "tasks", game=game)
-        refuses(lambda game=game: game.set_task(wrong), TaskError, "task", game=game)
+        error = ConfigError if isinstance(wrong, str) else TaskError  # of a name
+        refuses(lambda game=game, error=error: game.set_task(wrong), error, "task", game=game)
         player.moves(game, 40)  # resets draw from the source that was there
 
 

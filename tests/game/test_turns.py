@@ -607,7 +607,8 @@ def test_a_session_goes_on_where_it_was_built() -> None:
 @pytest.mark.parametrize("view", ["raw_env", "env", "parallel_env"])
 def test_a_recorded_session_never_speaks_in_a_game_of_two(view: str) -> None:
     """There the architect is alive: what was recorded tells about the target."""
-    site = Site(MAKERS[view](turn_steps=1), session()[0])
+    options = {} if view == "parallel_env" else {"turn_steps": 1}
+    site = Site(MAKERS[view](**options), session()[0])
     site.place(NORTH, RED)
     assert not site.terminated
     game = site.game.unwrapped

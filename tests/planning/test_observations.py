@@ -18,12 +18,17 @@ from iglu_marl.planning import Executor, plan
 FAR_AWAY = Task("", [(5, 7, 5, 1)])
 BLUE, RED = 1, 6
 EDIT = [(1, -1, -2, BLUE)]
+STATE = ("inventory", "compass", "dialog", "pose", "grid")
 PLANNED = ("walking", "flying", "discrete", "continuous")
 
 
 def game(controls: str = "walking", sees: tuple[str, ...] = ("hotbar",)) -> Any:
     return gym.make(
-        "IGLUGridworldVector-v0", action_space=controls, tasks=FAR_AWAY, builder_sees=sees, max_steps=None
+        "IGLUGridworldVector-v0",
+        action_space=controls,
+        tasks=FAR_AWAY,
+        builder_sees=(*STATE, *sees),
+        max_steps=None,
     ).unwrapped
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError, DataError, GridError, TaskError
+from iglu_marl import ConfigError, DataError, GridError
 from iglu_marl.cli import app
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
@@ -295,9 +295,9 @@ def test_render_diff(structures: Path) -> None:
         (["structure", "kite", "--view", "inside"], ConfigError, "--view is 'inside'"),
         (["structure", "kite", "--width", 20], ConfigError, "--width is 20"),
         (["structure", "kite", "-o", "kite.jpg"], RenderError, "kite.jpg"),
-        (["structure", "kite", "-o", "no/kite.png"], RenderError, "folder 'no'"),
-        (["structure", "x", "--task-source", "mine.json"], TaskError, "C7, two"),
-        (["structure", "x", "--task-source", "gone.json"], DataError, "gone.json does not exist"),
+        (["structure", "kite", "-o", "no/kite.png"], ConfigError, "no/kite.png cannot be written"),
+        (["structure", "x", "--task-source", "mine.json"], ConfigError, "C7, two"),
+        (["structure", "x", "--task-source", "gone.json"], ConfigError, "gone.json"),
         (["diff", "kite", "--turn", 99], ConfigError, r"--turn is 99, expected 1\.\.3"),
         (["diff", "kite", "--session", 0, "--turn", 1], ConfigError, r"--session is 0, expected 1\.\."),
         (["diff", "x", "--turn", 1], ConfigError, "no session of 'x'"),

@@ -257,4 +257,4 @@ def test_every_text_of_the_pages_can_be_translated() -> None:
 def test_files_with_impossible_stages(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
     with pytest.raises(Exception, match=expected) as error:
         read_study(written(tmp_path, STAGES.replace(*change)))
-    assert "study.toml" in str(error.value)
+    assert str(tmp_path) in str(error.value)  # the file, or one that it names
