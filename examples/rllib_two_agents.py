@@ -83,7 +83,8 @@ def main(
     iterations: int = 20, env_runners: int = 2, batch: int = 2000, max_steps: int = 50, seed: int = 0
 ) -> list[dict[str, Any]]:
     """Train, print a line per iteration, and return the results of RLlib. batch: steps for each update."""
-    ray.init(num_cpus=env_runners + 1, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
+    local = {"num_cpus": env_runners + 1, "include_dashboard": False, "log_to_driver": False}
+    ray.init("local", ignore_reinit_error=True, **local)
     algo = algorithm(env_runners, batch, max_steps, seed)
     results = []
     for number in range(iterations):

@@ -135,7 +135,7 @@ def teams() -> dict[str, Any]:
             check_multiagent_environments(PettingZooEnv(made(iglu_marl.env, wrap, team)))
         checked.append(team)
     register_env("team", lambda config: ParallelPettingZooEnv(made(iglu_marl.parallel_env, flatten, "2x2")))
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     config = (
         PPOConfig()
         .environment("team")

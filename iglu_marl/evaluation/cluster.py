@@ -32,8 +32,7 @@ def on_ray(
         import ray
     own = not ray.is_initialized()
     if own:
-        local = {"include_dashboard": False} if address == LOCAL else {"address": address}
-        ray.init(log_to_driver=False, **local)
+        ray.init(address, include_dashboard=False if address == LOCAL else None, log_to_driver=False)
     try:
         task = ray.remote(max_retries=-1)(work)
         shared = ray.put(job)
