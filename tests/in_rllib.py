@@ -166,9 +166,11 @@ def main() -> None:
 
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        told = {"rays": rays, "training": training, "teams": teams}[sys.argv[1]]()
+        answer = {"rays": rays, "training": training, "teams": teams}[sys.argv[1]]()
     print(
-        json.dumps({"gymnasium": gymnasium.__version__, "printed": shown.getvalue().splitlines()[0], **told})
+        json.dumps(
+            {"gymnasium": gymnasium.__version__, "printed": shown.getvalue().splitlines()[0], **answer}
+        )
     )
 
 

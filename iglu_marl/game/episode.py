@@ -252,20 +252,7 @@ class Episode:
                     self.worlds.retarget(builder, following, self.rules)
 
     def edit(self, blocks: Any, builder: str = AGENTS[-1]) -> None:
-        """Change the world from outside the game. Score, stock and everything derived follow; nobody is paid.
-
-        Args:
-            blocks: cells (x, y, z, color id) to set, with 0 for air; or the new world, dense [9, 11, 11]. Color ids are
-                those of the environment's actions. Cells that have this color already do not count.
-            builder: whose stock gives the new blocks and gets the old ones.
-
-        Raises:
-            GridError: for wrong blocks.
-            AgentError: for an unknown builder.
-            StateError: if the episode has not begun or is over, or a builder of a team has too few blocks.
-                Nothing has changed then.
-
-        """
+        """Change the world from outside the game, as `edit` of the environments describes it."""
         if self.task is None or any(self.ended):
             raise StateError("the episode is over or has not begun: call reset() before edit()")
         builders = self.agents[self.config.architects :]

@@ -61,9 +61,8 @@ class Parts:
         for name, match in zip(names, found, strict=True):
             if match is None or (match["low"] is not None and match["low"] > match["high"]):
                 raise ConfigError(f"a part of the target is {name!r:.80}, expected {_EXPECTED}")
-        self._matches = [
-            match.groupdict() for match in found if match is not None
-        ]  # matches cannot be pickled
+        # Dicts of the matches, which cannot be pickled.
+        self._matches = [match.groupdict() for match in found if match is not None]
         self.whole = "all" in names
 
     def mask(self, target: Array) -> npt.NDArray[np.int8]:

@@ -88,9 +88,9 @@ def test_the_environment_of_demonstrations_is_recovered(
     env = dataset.recover_environment()
     assert (env.observation_space, env.action_space) == (dataset.observation_space, dataset.action_space)
     tasks = set()
-    for episode, told in zip(dataset, dataset.storage.get_episode_metadata(range(3)), strict=True):
-        observation, _ = env.reset(seed=told["seed"], options=told["options"])
-        tasks.add(told["task"])
+    for episode, facts in zip(dataset, dataset.storage.get_episode_metadata(range(3)), strict=True):
+        observation, _ = env.reset(seed=facts["seed"], options=facts["options"])
+        tasks.add(facts["task"])
         for step, reward in enumerate(episode.rewards):
             assert all(
                 np.array_equal(value[step], observation[key]) for key, value in episode.observations.items()

@@ -1,4 +1,4 @@
-"""The learner of the shortcut baselines: gradients, what it learns, and how it is told the time."""
+"""The learner of the shortcut baselines: gradients, what it learns, and how time is encoded."""
 
 from __future__ import annotations
 

@@ -353,11 +353,11 @@ def test_the_ways_to_decode_are_those_of_the_code() -> None:
 
 @pytest.mark.parametrize("words", [(), ("benchmark",), *dict(commands())], ids=" ".join)
 def test_every_command_explains_itself(words: tuple[str, ...]) -> None:
-    told = [CliRunner().invoke(app, [*words, option]) for option in ("-h", "--help")]
-    assert [done.exit_code for done in told] == [0, 0], told[0].output
-    assert told[0].output == told[1].output
-    assert "Usage: " in told[0].output
-    assert "<bool>" not in told[0].output  # switches take no value
+    pages = [CliRunner().invoke(app, [*words, option]) for option in ("-h", "--help")]
+    assert [done.exit_code for done in pages] == [0, 0], pages[0].output
+    assert pages[0].output == pages[1].output
+    assert "Usage: " in pages[0].output
+    assert "<bool>" not in pages[0].output  # switches take no value
 
 
 @pytest.mark.parametrize(

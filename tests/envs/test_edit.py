@@ -1,4 +1,4 @@
-"""Changes of a running world from outside: score and stock follow, nobody is paid, and every API tells one story."""
+"""Changes of a running world from outside: score and stock follow, nobody is paid, and every API agrees."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class Picky:
             ScriptedArchitect(level="shapes"),
             "scripted",
             {},
-        ),  # its class would be made anew, without the level
+        ),  # its class would be made again, without the level
         ("scripted", [WithoutSeed], {}),
         ("scripted", Picky, {}),
         ("scripted", "iglu_marl.agents:ScriptedArchitect", {}),
