@@ -243,7 +243,10 @@ def _pictures(builders: int) -> Workload:
         max_turns=None,
     )
     games.reset(0)
-    script = [{one: games.batched_action_space(one).sample() for one in games.agents} for _ in range(64)]
+    spaces = {agent: games.batched_action_space(agent) for agent in games.agents}
+    for seed, space in enumerate(spaces.values()):
+        space.seed(seed)
+    script = [{agent: space.sample() for agent, space in spaces.items()} for _ in range(256)]
     for actions in script:  # the builders start at one place
         games.step(actions)
 
