@@ -19,6 +19,7 @@ import pytest
 from llm_server import ScriptedBackend, architect_says, obedient
 from PIL import Image
 from requirements import ROOT
+from talkers import Speaker
 
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Pose, Role, Task, Utterance, evaluate
@@ -31,7 +32,6 @@ from iglu_marl.agents.llm.prompting import Prompts, quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, clip, read_message, read_order
 from iglu_marl.agents.llm.world_text import coordinates_text, describe_changes, describe_pose, layers_text
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid
-from iglu_marl.core.text import strip_control
 from iglu_marl.language import make_codec, parse, render
 from iglu_marl.planning import Edit
 from iglu_marl.rendering.axes import axes_view
@@ -77,8 +77,9 @@ def edits(*blocks: tuple[str, int, int, int], say: str = "") -> str:
 # ------------------------------------------------------------------------------------------------------ whole games
 
 
-@pytest.mark.parametrize("view", ["layers", "coordinates"])
-@pytest.mark.parametrize("make", [iglu_marl.env, iglu_marl.parallel_env])
+@pytest.mark.parametrize(
+    ("make", "view"), [(iglu_marl.env, "layers"), (iglu_marl.parallel_env, "coordinates")]
+)
 def test_a_pair_builds_a_structure(make: Any, view: str) -> None:
     backend = ScriptedBackend()
     env = game(make)
@@ -155,8 +156,6 @@ def test_everything_follows_from_the_seed() -> None:
     assert seeds[0] == seeds[1] != seeds[2]
     assert len(set(seeds[0])) == len(seeds[0])
 
-
-# -------------------------------------------------------------------------------------------------- the architect
 
 # ------------------------------------------------------------------------------------------------------------ teams
 
@@ -242,6 +241,9 @@ def test_a_model_that_sees_the_target_leads_without_an_architect() -> None:
     assert played.completed
     rules = {request.messages[0].text.split("There is no architect. ")[1] for request in backend.requests}
     assert sorted(text[:13] for text in rules) == ["Build the tar", "Do what the o"]
+
+
+# -------------------------------------------------------------------------------------------------- the architect
 
 
 def architect_seen(**config: Any) -> tuple[Any, dict[str, Any]]:
@@ -393,16 +395,9 @@ def test_the_builder_is_told_what_it_did_for_which_message() -> None:
 
     env = game(about=task([(5, -1, 5, 1)]))
     builder = LLMBuilder.for_env(env, backend=ScriptedBackend(answer))
-    words = iter(["Red and blue.", "And green.", "Green, please.", "Thanks."])
-
-    class Talker:
-        def reset(self, role: Role, seed: int | None) -> None: ...
-        def close(self) -> None: ...
-        def act(self, observation: Any) -> str:
-            return next(words, "")
-
+    architect = Speaker("Red and blue.", "And green.", "Green, please.", "Thanks.")
     env = game(about=task([(5, -1, 5, 1)]), max_steps=60, turn_steps=15)
-    iglu_marl.play(env, {"architect": Talker(), "builder": builder}, seed=0)
+    iglu_marl.play(env, {"architect": architect, "builder": builder}, seed=0)
     dialogues = [text.partition("(newest last)\n")[2].partition("\n\n")[0].splitlines() for text in prompts]
     first = '"done": "red at centre, height 1; blue at 1 east, height 1"}'
     assert [line.partition(', "done"')[2] for line in dialogues[0]] == [': "not yet"}']
@@ -610,6 +605,9 @@ RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
         json.dumps(json.loads(RIGHT_ONE)["edits"][0]),
         json.dumps({"edits": json.loads(RIGHT_ONE)["edits"][0]}),
         f"[{RIGHT_ONE}]",
+        f"<think>{WRONG_ONE}</think><answer>{RIGHT_ONE}</answer>",
+        f"analysis{WRONG_ONE}assistantfinal{RIGHT_ONE}",
+        "\ufeff" + RIGHT_ONE.replace("red", "r\u202eed"),
         '{"edits": [{"action": oops}]} I mean: ' + RIGHT_ONE,
         WRONG_ONE * 2 + "x" * 60_000 + "</think>" + RIGHT_ONE,
         f"Is it {WRONG_ONE}? It may be [2, 3, 1]. " * 200 + f"\nSo: {RIGHT_ONE}",
@@ -685,22 +683,6 @@ def test_what_is_said_is_clean_after_its_escapes() -> None:
     said = r"\u001b[2J\u202eHi\u2066 \u0007\u009bthere\r\n\t\u061c\ud83d\ude42 \ud800"
     order = read_order(f'{{"edits": [], "say": "{said}"}}', EMPTY, 5)
     assert order.say == "[2JHi there 🙂 \ufffd"
-
-
-def test_a_builder_does_not_say_its_thoughts_or_build_its_drafts() -> None:
-    """In a game: only the last word of each reply counts."""
-    env = game(about=task([(2, -1, -3, 6)]))
-    builds = f"{WRONG_ONE}? No.\n</think>\n" + RIGHT_ONE[:-1] + r', "say": "\u001bDone\u202e."}'
-    tells = "A blue one? No.\n</think>\n\nPlace a red block, please."
-    agents = pair(
-        env,
-        ScriptedBackend(lambda chat: tells if "You are the architect" in chat[0]["content"] else builds),
-    )
-    played = iglu_marl.play(env, agents, seed=0)
-    assert played.completed
-    texts = {part.text for part in played.dialogue}
-    assert texts <= {"Place a red block, please.", "Done."}
-    assert "Place a red block, please." in texts
 
 
 def test_a_bad_reply_is_answered_with_the_reason_and_asked_again() -> None:
@@ -803,12 +785,6 @@ def test_the_builder_says_what_it_needs() -> None:
     env = game(builder_sees=("dialog", "inventory"))
     with pytest.raises(AgentError, match=r"LLMBuilder needs 'grid'.*builder_sees"):
         iglu_marl.play(env, pair(env, backend), seed=0)
-    for agent, role in (
-        (LLMBuilder(backend=backend), "architect"),
-        (LLMArchitect(backend=backend), "builder"),
-    ):
-        with pytest.raises(AgentError, match="cannot play"):
-            agent.reset(Role(role), 0)
     with pytest.raises(AgentError, match="patience"):
         LLMArchitect(backend=backend, patience=0)
     with pytest.raises(AgentError, match="complete, fits"):
@@ -843,16 +819,6 @@ def test_after_a_failure_the_same_is_asked_once_more() -> None:
     about = Task("<Architect> A red one.", blocks_to_grid([(0, -1, 0, 6)]))
     env = gym.make("IGLUGridworldVector-v0", tasks=about)
     assert iglu_marl.play(env, LLMBuilder.for_env(env, backend=backend), seed=0).completed
-
-
-def test_over_budget_is_flagged_and_nothing_breaks() -> None:
-    backend = ScriptedBackend(lambda _: Reply(failure=RequestFailure.OVER_BUDGET))
-    env = game(max_steps=300)
-    agents = pair(env, backend)
-    assert iglu_marl.play(env, agents, seed=0).truncated
-    stats = agents["architect"].stats
-    assert stats.over_budget == stats.requests == stats.no_ops > 0
-    assert stats.gave_up == 0
 
 
 def test_evaluate_records_what_models_took(tmp_path: Path) -> None:
@@ -912,24 +878,13 @@ def test_a_builder_that_is_told_to_break_the_rules_still_only_builds() -> None:
     env.step(action)
 
 
-def test_labels_are_looked_for_at_the_beginning() -> None:
+def test_long_replies_are_read_in_linear_time() -> None:
     begun = time.perf_counter()
-    for text in ("sure\n" * 10_000, "message:\n" * 5000, "sure" + " " * 49_000 + "x", "here is " * 6000):
+    texts = ("sure\n" * 10_000, "message:\n" * 5000, "sure" + " " * 49_000 + "x", "here is " * 6000)
+    for text in (*texts, "\n" * reading.MAX_CHARACTERS):
         with contextlib.suppress(Unreadable):
             read_message(text)
     assert time.perf_counter() - begun < 3
-
-
-def test_fences_are_looked_for_within_a_line() -> None:
-    """Across lines, a reply of nothing but line ends took time as the square of its length."""
-    assert reading._FENCE.sub("|", "a\n\n  ```json \n\n```\nb ```\n") == "a\n\n|\n\n|\nb ```\n"
-    with pytest.raises(Unreadable, match="it was empty"):
-        read_message("\n" * reading.MAX_CHARACTERS)
-
-
-def test_texts_are_cleaned() -> None:
-    assert strip_control("a\x1b[31mb\x00\u202ec\u061c\r\nd\ud800") == "a[31mbc\nd\ufffd"
-    assert strip_control("Żółty 🙂\tok") == "Żółty 🙂 ok"
 
 
 # ---------------------------------------------------------------------------------------------- scenes and prompts
@@ -1209,13 +1164,3 @@ def test_agents_by_name_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     for agent in found.values():
         agent.close()
         agent.close()
-
-
-def test_the_builder_has_a_plan_executor_and_is_no_other_agent() -> None:
-    assert not issubclass(LLMBuilder, ScriptedBuilder)
-    builder = LLMBuilder(backend=ScriptedBackend(lambda _: DEAD), controls="flying", can_ask=True)
-    assert builder.plan is None
-    assert builder.idle
-    assert builder.message_length == 200
-    assert LLMBuilder(backend=ScriptedBackend(lambda _: DEAD), tokens=True).message_length == 16
-    builder.close()
