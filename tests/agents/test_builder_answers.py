@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from talkers import SHAPE, Instructor
+from talkers import Instructor
 from test_conversation import BLUE, GREEN, RED, TEN
 
 from benchmarks.dialogues import Follower
 from iglu_marl import Role
-from iglu_marl.agents import ScriptedBuilder
 from iglu_marl.agents.scripted.answers import ConversationState, scene_answer
 from iglu_marl.agents.scripted.asking import _briefly
 from iglu_marl.agents.scripted.builder_answers import replies
@@ -114,14 +113,6 @@ def test_a_question_does_not_interrupt_the_work() -> None:
     while not instructor.agent.idle:
         instructor.step()
     assert instructor.blocks == [(0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED)]
-
-
-def test_a_builder_without_a_voice_goes_on() -> None:
-    agent = ScriptedBuilder("flying")
-    agent.reset(Role.BUILDER, 0)
-    seen = {"agentPos": np.array((0.0, 0.63, 0.0, 0.0, 0.0)), "grid": np.zeros(SHAPE, np.int32)}
-    agent.act({"dialog": "<Architect> Where are you?", **seen})
-    assert agent.plan is None
 
 
 CONVERSATION = (

@@ -116,15 +116,6 @@ def test_the_scripted_ones_understand_and_are_understood() -> None:
     assert iglu_marl.play(env, {**pair(env, backend), "architect": architect}, seed=0).completed
 
 
-def test_a_lone_builder_hears_a_recorded_instruction() -> None:
-    about = Task(
-        "<Architect> Place a red block on the ground at the centre.", blocks_to_grid([(0, -1, 0, 6)])
-    )
-    env = gym.make("IGLUGridworldVector-v0", tasks=about)
-    builder = LLMBuilder.for_env(env, backend=ScriptedBackend())
-    assert iglu_marl.play(env, builder, seed=0).completed
-
-
 def test_several_games_share_a_batch() -> None:
     """Decided together or one by one: the same actions, in fewer calls."""
     tasks = [task([(x, -1, z, 1 + x % 6)]) for x, z in ((0, 1), (1, 2), (3, -4))]
@@ -270,7 +261,7 @@ def test_the_architect_waits_while_the_builder_is_at_work() -> None:
     assert len(backend.requests) == count, "there is nothing to be asked when the build is the target"
 
 
-def test_the_architect_goes_on_when_the_build_has_changed_and_the_builder_strolls_about() -> None:
+def test_the_architect_is_asked_again_once_the_build_changed_and_the_builder_only_walks() -> None:
     env, seen = architect_seen()
     agent = LLMArchitect.for_env(env, backend=ScriptedBackend(), settle_after=4)
     agent.reset(Role.ARCHITECT, 0)
@@ -344,7 +335,7 @@ def test_pictures_of_target_and_build() -> None:
         LLMArchitect(settings, backend=backend)
 
 
-def test_a_prompt_with_pictures_tells_no_place_of_the_target() -> None:
+def test_a_prompt_with_pictures_holds_no_position_of_the_target() -> None:
     """Unless the settings say so: then the list of changes stands beside them."""
     settings = {"model": "own", "view": "picture", "endpoint": "http://127.0.0.1:1/v1", "pictures": True}
     env, seen = architect_seen()
@@ -383,7 +374,7 @@ def test_pictures_have_axes_on_both_sides() -> None:
     assert (lower != upper).any(axis=2)[:, :512].sum() > 50, "the dashed line tells them apart"
 
 
-def test_the_builder_is_told_what_it_did_for_which_message() -> None:
+def test_the_prompt_of_the_builder_lists_its_actions_by_message() -> None:
     prompts: list[str] = []
     said = iter(
         [edits(("red", 0, 0, 1), ("blue", 1, 0, 1)), Reply(failure=RequestFailure.EMPTY), edits(), edits()]
@@ -537,7 +528,7 @@ def test_words_that_a_token_chat_lacks_are_a_counted_failure() -> None:
     assert "17 words" in agent.client.problem
 
 
-def test_a_model_is_told_what_was_clipped_and_what_was_cut_off() -> None:
+def test_the_prompt_names_what_was_clipped_and_what_was_cut_off() -> None:
     env, seen = architect_seen(max_message_length=12)
     replies = iter(
         [
@@ -672,7 +663,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("reply", BAD, ids=lambda reply: reply[:30])
-def test_edits_that_cannot_be_used_say_why(reply: str) -> None:
+def test_edits_that_cannot_be_used_give_the_reason(reply: str) -> None:
     with pytest.raises(Unreadable) as problem:
         read_order(reply, EMPTY, 5)
     assert BAD[reply] in str(problem.value)
@@ -761,7 +752,7 @@ def test_a_new_message_in_the_middle_keeps_what_is_in_place_and_tidies_up() -> N
     assert env.terminations["builder_0"]
 
 
-def test_a_builder_that_is_pushed_goes_on_with_what_it_was_told() -> None:
+def test_a_builder_that_is_pushed_continues_with_its_message() -> None:
     """The world is changed behind its back: it plans anew, and need not ask again."""
     backend = ScriptedBackend(lambda _: edits(("red", 4, 4, 1), ("blue", -4, -4, 1)))
     env = game(about=task([(4, -1, -4, 6), (-4, -1, 4, 1)]), controls="walking", turn_steps=None)
@@ -794,7 +785,7 @@ def test_the_builder_says_what_it_needs() -> None:
 # ------------------------------------------------------------------------------------------------------- failures
 
 
-def test_failures_are_no_ops_that_are_counted_and_the_episode_goes_on() -> None:
+def test_failures_are_counted_as_no_ops_and_do_not_end_the_episode() -> None:
     backend = ScriptedBackend(lambda _: DEAD)
     env = game(max_steps=400)
     agents = {**pair(env, backend), "architect": ScriptedArchitect.for_env(env)}
@@ -863,7 +854,7 @@ def test_what_was_said_stays_data(text: str) -> None:
     assert not set(lines[0]) & set("<>[]|`")
 
 
-def test_a_builder_that_is_told_to_break_the_rules_still_only_builds() -> None:
+def test_a_builder_that_is_asked_to_break_the_rules_still_only_builds() -> None:
     backend = ScriptedBackend(
         lambda _: '{"edits": [], "say": "' + "x" * 5000 + '", "run": "rm -rf", "edits_more": [1]}'
     )
@@ -890,7 +881,7 @@ def test_long_replies_are_read_in_linear_time() -> None:
 # ---------------------------------------------------------------------------------------------- scenes and prompts
 
 
-def test_scenes_tell_every_block() -> None:
+def test_scenes_list_every_block() -> None:
     rng = np.random.default_rng(0)
     for _ in range(30):
         cells = rng.choice(9 * 121, size=12, replace=False)
@@ -941,7 +932,7 @@ def test_changes_can_be_followed_to_the_target() -> None:
     )
 
 
-def test_poses_are_told() -> None:
+def test_prompts_hold_the_pose() -> None:
     assert describe_pose(Pose()) == ("at the centre, on the ground", "north")
     assert describe_pose(Pose(1.5, 2, 0, 100, -45)) == (
         "1.5 east of the centre, with the feet 2.0 blocks above the ground",
@@ -995,7 +986,7 @@ def test_the_oldest_words_are_forgotten_first() -> None:
     assert "nothing has been said" in backend.requests[1].messages[1].text
 
 
-def test_the_transcript_tells_all(tmp_path: Path) -> None:
+def test_the_transcript_holds_prompts_replies_and_acts(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "transcript.jsonl"
     backend = ScriptedBackend()
     env = game()
@@ -1152,7 +1143,7 @@ def test_the_page_lists_all_settings() -> None:
     assert LLMSettings.table() in (ROOT / "docs" / "llm.md").read_text(encoding="utf-8")
 
 
-def test_agents_by_name_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agents_by_name_name_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     env = game()
     with pytest.raises(ConfigError, match="IGLU_MARL_LLM_MODEL"):
         agents_for(env, "llm", "scripted")

@@ -212,7 +212,7 @@ def test_mistaken_names_wrong_blocks_sees_them_and_corrects_them() -> None:
 # ------------------------------------------------------------------------------------------------------ builders
 
 
-def test_careful_does_exactly_what_it_is_told() -> None:
+def test_careful_does_exactly_the_instruction() -> None:
     game = played("precise", "careful")
     assert game.returns[Role.BUILDER] == 2 * game.target_blocks
     assert "?" not in " ".join(said(game, Role.BUILDER))
@@ -248,7 +248,7 @@ def test_hasty_guesses_what_was_not_said(text: str, expected: CellEdit) -> None:
     assert np.count_nonzero(game.grid) == 2
 
 
-def test_forgetful_has_to_be_told_again() -> None:
+def test_forgetful_needs_the_instruction_again() -> None:
     precise, forgetful = played("precise", "careful"), played("precise", "forgetful", lapses=0.5)
     assert forgetful.completed
     assert len(edits(forgetful)) > len(edits(precise))

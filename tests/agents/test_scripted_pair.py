@@ -34,22 +34,31 @@ CHIRAL = Task(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("controls", ["flying", "walking"])
-@pytest.mark.parametrize("chat", ["text", "tokens"])
-@pytest.mark.parametrize("ask", [False, True])
-@pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
-def test_pair_completes_random_tasks(view: Any, ask: bool, chat: str, controls: str) -> None:
+@pytest.mark.parametrize(
+    ("view", "ask", "chat", "controls", "turns"),
+    [
+        (iglu_marl.env, True, "text", "walking", {}),
+        (iglu_marl.env, False, "tokens", "flying", {}),
+        (iglu_marl.env, True, "tokens", "flying", {"turn_steps": 1}),
+        (iglu_marl.env, False, "text", "walking", {"turn_steps": 7}),
+        (iglu_marl.env, False, "text", "flying", {"turn_steps": None}),
+        (iglu_marl.parallel_env, True, "tokens", "walking", {}),
+        (iglu_marl.parallel_env, False, "text", "flying", {}),
+    ],
+)
+def test_pair_completes_random_tasks(view: Any, ask: bool, chat: str, controls: str, turns: Any) -> None:
     env = view(
-        tasks=RandomTasks(max_blocks=8, height_levels=3, num_colors=6),
+        tasks=RandomTasks(max_blocks=8, height_levels=3, num_colors=6, allow_float=True),
         controls=controls,
         chat=chat,
         builder_can_ask=ask,
         builder_sees=SIGHTS,
         max_steps=5000,
         max_turns=None,
+        **turns,
     )
     pair = agents_for(env)
-    for seed in range(8):
+    for seed in range(5):
         game = play(env, pair, seed=seed)
         assert game.completed, (seed, game.dialogue.text)
         assert np.array_equal(game.grid, game.task.target_grid), "it stands where the map has it"
@@ -57,25 +66,9 @@ def test_pair_completes_random_tasks(view: Any, ask: bool, chat: str, controls: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("controls", ["flying", "walking"])
-@pytest.mark.parametrize("turn_steps", [1, 7, None])
-def test_turns_of_any_length(turn_steps: int | None, controls: Any) -> None:
-    tasks = RandomTasks(max_blocks=6, height_levels=3, num_colors=3, allow_float=True)
-    env = iglu_marl.env(
-        tasks=tasks,
-        controls=controls,
-        turn_steps=turn_steps,
-        builder_sees=SIGHTS,
-        max_steps=5000,
-        max_turns=None,
-    )
-    for seed in range(5):
-        assert play(env, agents_for(env), seed=seed).completed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("controls", ["flying", "walking", "human-level"])
-@pytest.mark.parametrize("chat", ["text", "tokens"])
+@pytest.mark.parametrize(
+    ("chat", "controls"), [("text", "flying"), ("tokens", "walking"), ("text", "human-level")]
+)
 def test_single_agent_environment_with_a_live_architect(chat: str, controls: str) -> None:
     env = gym.make(
         "IGLUGridworldVector-v0",

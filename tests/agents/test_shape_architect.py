@@ -144,7 +144,7 @@ def test_each_shape_is_found(shape: Shape, anchor: Any) -> None:
     assert render(step.instruction) == "Remove all blocks."
 
 
-def test_colours_in_a_line_are_told_at_once() -> None:
+def test_colours_in_a_line_are_named_in_one_message() -> None:
     target = grid_of((0, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE), (0, 2, 0, GREEN))
     (step,) = decompose(EMPTY, target)
     assert render(step.instruction) == "Build a tower of red, 2 blue and green at the centre, on the ground."
@@ -238,7 +238,7 @@ def test_builder_asks_or_says_why_not(text: str, answer: str) -> None:
     assert instructor.blocks == start
 
 
-def test_builder_places_as_many_blocks_as_it_is_told() -> None:
+def test_builder_places_the_number_of_blocks_of_the_message() -> None:
     start = [(-3, -1, 0, RED), (0, -1, 0, RED), (3, -1, 0, RED)]
     instructor = Instructor(*start)
     assert instructor.tell("Place 3 blue blocks on top of the 3 red blocks.") == "Done."
@@ -260,17 +260,6 @@ def test_builder_takes_the_answer_to_its_question(tokens: bool) -> None:
     assert instructor.tell("Remove the blue block").lower() == "which blue one?"
     assert instructor.tell("Remove the red block").lower().strip(".") == "done", "it need not be answered"
     assert instructor.tell("The one at the centre, on the ground").lower().strip(".") == "i don't understand"
-
-
-def test_builder_without_a_voice_yields_at_what_is_not_clear() -> None:
-    builder = ScriptedBuilder("walking")
-    builder.reset(Role.BUILDER, 0)
-    observation = {
-        "dialog": "<Architect> Remove the blue block.",
-        "agentPos": np.array([0, -0.25, 3, 0, 0], np.float32),
-        "grid": grid_of((0, -1, 0, BLUE), (1, -1, 0, BLUE)).astype(np.int32),
-    }
-    assert builder.act(observation) == 18
 
 
 # --- the pair -----------------------------------------------------------------------------------------------
@@ -324,7 +313,7 @@ def test_wrong_blocks_go_at_once(controls: Any) -> None:
     }
 
 
-def test_blocks_are_still_the_default_and_can_be_told_by_reference() -> None:
+def test_blocks_are_the_default_and_can_be_placed_by_reference() -> None:
     played = game(Task("", WALL))
     assert played.completed
     assert told(played.dialogue) == 12
@@ -356,7 +345,7 @@ def test_what_the_builder_cannot_do_at_once_is_asked_for_block_by_block() -> Non
     assert isinstance(parse(turn(say("unreachable"))), CellEdit)
 
 
-def test_architect_tells_which_one_it_means() -> None:
+def test_architect_answers_which_one_it_means() -> None:
     architect = ScriptedArchitect(references="loose")
     architect.reset(Role.ARCHITECT, 0)
     grid = grid_of((0, -1, 0, BLUE), (3, -1, 3, BLUE))

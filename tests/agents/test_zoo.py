@@ -69,7 +69,7 @@ def test_what_is_saved_is_an_agent_by_name(folder: Path) -> None:
         found.for_env(env, Role.ARCHITECT)
 
 
-def test_other_names_say_which_there_are(folder: Path) -> None:
+def test_unknown_names_list_the_known_ones(folder: Path) -> None:
     with pytest.raises(AgentError, match="'nobody-v0' is unknown, expected one of stand-in-v0"):
         zoo.pretrained("nobody-v0", folder)
     with pytest.raises(AgentError, match="'nobody-v0' is unknown"):

@@ -69,19 +69,10 @@ def bad(value, cell=(0, 0, 0), dtype=np.int8):
     [
         ({"target_grid": np.zeros((11, 9, 11))}, r"target_grid has shape \(11, 9, 11\)"),
         ({"target_grid": None}, "target_grid"),
-        ({"target_grid": "grid"}, "target_grid"),
-        ({"target_grid": bad(7)}, r"target_grid holds .*7.* at cell \(-5, -1, -5\)"),
         ({"target_grid": bad(-1, (8, 10, 10))}, r"target_grid holds .*-1.* at cell \(5, 7, 5\)"),
-        ({"target_grid": bad(1.5, dtype=float)}, "target_grid holds .*1.5"),
-        ({"target_grid": bad(np.nan, dtype=float)}, "target_grid holds .*nan"),
-        ({"target_grid": bad(259, dtype=np.int64)}, "target_grid holds .*259"),
         ({"starting_grid": [(6, -1, 0, 1)]}, r"starting_grid\[0\] at \(6, -1, 0\) lies outside"),
         ({"starting_grid": [(0, -1, 0, 1), (0, -1, 0, 2)]}, r"starting_grid\[1\] .* second block"),
-        ({"starting_grid": [(0, -1, 0, 0)]}, "color id 0"),
-        ({"starting_grid": [(0, -1, 0)]}, r"\(0, -1, 0\)"),
-        ({"starting_grid": [(0.5, -1, 0, 1)]}, "four integers"),
         ({"starting_grid": [[1], [1, 2]]}, "starting_grid"),
-        ({"starting_grid": 5}, "starting_grid"),
         ({"full_grid": np.zeros((2, 2))}, "full_grid"),
         ({"dialog": 12}, "^dialog: .*12.*; task 'C7'$"),
         ({"dialog": None}, "^dialog: "),
@@ -283,7 +274,7 @@ def test_pickled_tasks_are_equal_and_still_read_only():
     assert copy.copy(task) is task
 
 
-def test_repr_is_short_and_telling():
+def test_repr_is_short():
     text = repr(Task("<Architect> " + "long " * 100, TWO, starting_grid=ONE, task_id="C8"))
     assert "'C8'" in text
     assert "2 blocks" in text

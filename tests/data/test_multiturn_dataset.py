@@ -313,7 +313,7 @@ def test_splits_and_filters_keep_sessions_whole(small: Path) -> None:
     assert frame.clear.tolist() == [True, False, True, True]
 
 
-def test_progressive_sessions_go_on(small: Path) -> None:
+def test_progressive_sessions_continue_turn_by_turn(small: Path) -> None:
     for data in (
         MultiturnDataset(path=small, progressive=True),
         MultiturnDataset(path=small, task_kwargs={"progressive": True}),

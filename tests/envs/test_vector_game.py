@@ -213,7 +213,7 @@ def test_without_turn_steps_both_act_in_every_step() -> None:
     assert all("floor" not in info for info in infos.values())
 
 
-def test_a_saved_game_goes_on_with_whose_turn_it_was() -> None:
+def test_a_restored_game_knows_whose_turn_it_is() -> None:
     games = make(turn_steps=3)
     games.reset(0)
     rng = np.random.default_rng(0)
@@ -231,7 +231,7 @@ def test_a_saved_game_goes_on_with_whose_turn_it_was() -> None:
     assert stories[0] == stories[1]
 
 
-def test_progressive_sessions_go_on() -> None:
+def test_progressive_sessions_continue_turn_by_turn() -> None:
     worlds = [[(0, -1, -1, 1)], [(0, -1, -1, 1), (0, -1, 1, 1)]]
     session = Subtasks(["one", "two"], worlds, progressive=True)
     options = {"tasks": session[0], "max_steps": 150, "completion_reward": 10}
@@ -259,7 +259,7 @@ def test_many_threads_many_games() -> None:
     many.close()
 
 
-def test_same_step_tells_the_end() -> None:
+def test_same_step_autoreset_reports_the_end() -> None:
     ours, other = make(autoreset_mode="SameStep"), make()
     ours.reset(2)
     other.reset(2)

@@ -18,7 +18,6 @@ from iglu_marl import (
     ActionError,
     AgentError,
     ConfigError,
-    DialogueError,
     GameConfig,
     GridError,
     IgluMarlError,
@@ -41,7 +40,7 @@ from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.grid import as_grid, blocks_to_grid, cell_index, color_id, color_name, grid_to_blocks
 from iglu_marl.core.task import as_task
 from iglu_marl.envs import GridworldEnv, VectorGame
-from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks, SpawnPoses, TaskSet
+from iglu_marl.tasks import BundledTasks, CustomTasks, SpawnPoses, TaskSet
 
 NAN, INF = float("nan"), float("inf")
 AIR = np.zeros((9, 11, 11), dtype=np.int8)
@@ -146,29 +145,9 @@ def test_blocks(bad: str) -> None:
         (lambda: to_iglu2022_ids(np.array([7])), GridError, ("7", "0..6")),
         (lambda: from_iglu2022_ids(np.array([-1])), GridError, ("-1", "0..6")),
         (lambda: from_iglu2022_ids(np.array([0.5])), GridError, ("float64",)),
-        (lambda: maximal_intersection(np.zeros(3), AIR), GridError, ("grid", "(3,)", "(9, 11, 11)")),
         (lambda: maximal_intersection(AIR, np.zeros(3)), GridError, ("target", "(3,)")),
-        (lambda: maximal_intersection(AIR, with_cell(0.5, float)), GridError, ("target",)),
-        (lambda: maximal_intersection(AIR, AIR, shifts="some"), GridError, ("'some'", "all")),  # type: ignore[arg-type]
         (lambda: maximal_intersection(AIR, AIR, full_grid=np.zeros(2)), GridError, ("full_grid", "(2,)")),
         (lambda: intersection_scores(np.zeros(3), AIR), GridError, ("grid", "(3,)")),
-        (lambda: Task("", AIR, invariant="yes"), TaskError, ("invariant", "'yes'")),  # type: ignore[arg-type]
-        (lambda: Task("", AIR, ids="minecraft"), TaskError, ("ids", "'minecraft'")),
-        (lambda: Task(5, AIR), TaskError, ("dialog", "5")),  # type: ignore[arg-type]
-        (lambda: Task("", AIR, instruction=5), TaskError, ("instruction", "5")),  # type: ignore[arg-type]
-        (lambda: Subtasks([], []), TaskError, ("0 turns",)),
-        (lambda: Subtasks(["a"], [AIR, AIR]), TaskError, ("1 turns", "2 structures")),
-        (lambda: Subtasks("a", [AIR]), TaskError, ("one text",)),
-        (lambda: CustomTasks([]), TaskError, ("CustomTasks",)),
-        (lambda: CustomTasks([("a", AIR, 3)]), TaskError, ("custom task 0",)),
-        (lambda: CustomTasks(5), TaskError, ("5",)),  # type: ignore[arg-type]
-        (lambda: RandomTasks(max_blocks=0), TaskError, ("max_blocks", "0")),
-        (lambda: RandomTasks(max_blocks=2.0), TaskError, ("max_blocks", "2.0")),  # type: ignore[arg-type]
-        (lambda: RandomTasks(height_levels=10), TaskError, ("height_levels", "10", "1..9")),
-        (lambda: RandomTasks(max_dist=-1), TaskError, ("max_dist", "-1")),
-        (lambda: RandomTasks(num_colors=7), TaskError, ("num_colors", "7", "1..6")),
-        (lambda: RandomTasks(max_cache=-2), TaskError, ("max_cache", "-2")),
-        (lambda: RandomTasks(allow_float="no"), TaskError, ("allow_float", "'no'")),  # type: ignore[arg-type]
         (lambda: TaskSet(preset=["C1", "C158"]), TaskError, ("'C158'", "C157")),
     ],
 )
@@ -204,8 +183,9 @@ BAD_POSES = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD_POSES)
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    ("view", "bad"), [*(("raw_env", bad) for bad in BAD_POSES), *((view, "nan yaw") for view in VIEWS)]
+)
 def test_poses(view: str, bad: str) -> None:
     pose, words = BAD_POSES[bad]
     game = begun(view, 1, **story_options(view))
@@ -354,9 +334,14 @@ def test_actions_of_one_agent(controls: str) -> None:
         player.moves(game, 60)
 
 
-@pytest.mark.parametrize("asks", [False, True])
-@pytest.mark.parametrize("controls", CONTROLS)
-@pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
+@pytest.mark.parametrize(
+    ("view", "controls", "asks"),
+    [
+        *(("raw_env", controls, False) for controls in CONTROLS),
+        *(("parallel_env", controls, True) for controls in CONTROLS),
+        ("env", "flying", True),
+    ],
+)
 def test_actions_of_the_builder(view: str, controls: str, asks: bool) -> None:
     game = begun(
         view, 1, **{**short_of(view), "controls": controls, "builder_can_ask": asks, "strict": False}
@@ -686,7 +671,7 @@ def alone() -> tuple[Any, Callable[[], Any]]:
 
 
 @pytest.mark.parametrize("make", [many_worlds, many_games, in_turns, in_parallel, alone])
-def test_any_part_of_a_saved_state_is_refused_or_goes_on(make: Callable[[], Any]) -> None:
+def test_any_damaged_part_of_a_saved_state_is_refused_or_restored(make: Callable[[], Any]) -> None:
     """Whatever stands in place of a part: no foreign exception, neither at once nor later."""
     game, step = make()
     game.reset(seed=0)
@@ -854,8 +839,8 @@ def test_config(field: str) -> None:
     for wrong in BAD_CONFIGS[field]:
         if field != "tasks":  # sources are tried where they are used
             refuses(lambda wrong=wrong: GameConfig(**{field: wrong}), ConfigError, field, repr(wrong)[:10])
-        for view in TWO_AGENT_VIEWS:
-            refuses(lambda wrong=wrong, view=view: VIEWS[view](**{field: wrong}), ConfigError, field)
+        view = TWO_AGENT_VIEWS[len(repr(wrong)) % len(TWO_AGENT_VIEWS)]
+        refuses(lambda wrong=wrong, view=view: VIEWS[view](**{field: wrong}), ConfigError, field)
         if field == "render_mode":  # Gymnasium warns of its own
             refuses(lambda wrong=wrong: GridworldEnv(render_mode=wrong), ConfigError, field)
         else:
@@ -910,20 +895,6 @@ def test_a_config_is_frozen() -> None:
 @pytest.mark.parametrize("controls", ["swimming", 5, None, ["walking"]])
 def test_controls(controls: Any) -> None:
     refuses(lambda: Controls(controls), ConfigError, repr(controls))
-
-
-# ---------------------------------------------------------------------------------------------- dialogue
-
-
-def test_dialogue() -> None:
-    from iglu_marl import Dialogue, Utterance
-
-    refuses(lambda: Utterance("referee", "hello"), DialogueError, "'referee'")  # type: ignore[arg-type]
-    refuses(lambda: Utterance("builder", 5), DialogueError, "5")  # type: ignore[arg-type]
-    refuses(lambda: Dialogue().say("builder", None), DialogueError, "None")  # type: ignore[arg-type]
-    refuses(lambda: Dialogue.parse(5), DialogueError, "5")  # type: ignore[arg-type]
-    refuses(lambda: Dialogue.of(5), DialogueError, "5")
-    refuses(lambda: Dialogue(["hello"]), DialogueError, "hello")  # type: ignore[list-item]
 
 
 # -------------------------------------------------------------------------------------------------- play

@@ -181,7 +181,7 @@ def test_make_architect_is_a_function_without_arguments(make: Any) -> None:
         gym.make_vec(LONE, num_envs=2, make_architect=make)
 
 
-def test_a_walking_builder_alone_is_told_how_to_fit() -> None:
+def test_a_walking_builder_alone_names_the_seat_that_fits() -> None:
     with pytest.raises(AgentError, match=r"ScriptedBuilder\.for_env\(env\)"):
         play(gym.make(LONE), ScriptedBuilder())
     with pytest.raises(AgentError, match="compat='iglu2022'"):

@@ -6,7 +6,6 @@ import copy
 import os
 import pickle
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -210,7 +209,7 @@ def test_the_end_comes_with_the_act_that_completes() -> None:
     assert np.array_equal(rows(game).grid[1], target), "what would come after the end does not happen"
 
 
-def test_a_progressive_task_goes_on_for_all() -> None:
+def test_a_progressive_task_changes_its_turn_for_every_agent() -> None:
     first, second = blocks_to_grid([(0, -1, 0, 1)]), blocks_to_grid([(0, -1, 0, 1), (3, -1, 3, 2)])
     tasks = iglu_marl.Subtasks(["one", "two"], [first, second], progressive=True)
     game = parallel_env(
@@ -452,12 +451,6 @@ def test_each_sees_where_the_others_are() -> None:
 # --- contracts -------------------------------------------------------------------------------------------------
 
 
-def settings() -> Iterator[Any]:
-    for architects in range(1, 5):
-        for builders in range(1, 5):
-            yield pytest.param(architects, builders, id=f"{architects} and {builders}")
-
-
 def team_options(architects: int, builders: int, **more: Any) -> dict[str, Any]:
     sides = ("side:north", "half:east", "layers:0-2", "color:red")
     return {
@@ -467,7 +460,7 @@ def team_options(architects: int, builders: int, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("architects", "builders"), list(settings()))
+@pytest.mark.parametrize(("architects", "builders"), [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (4, 4)])
 def test_pettingzoo(architects: int, builders: int, capsys: pytest.CaptureFixture[str]) -> None:
     chat: Any = ("text", "tokens")[(architects + builders) % 2]
     options = team_options(architects, builders, chat=chat, builder_can_ask=builders % 2 == 0)
