@@ -45,7 +45,7 @@ GRIDWORLD = [
     Row("12, 13 camera left and right by 5 degrees", "as documented", "", f"{_CONTROLS}::test_walking_looks_around"),
     Row("14 camera up, 15 camera down", "as documented", 'as documented; the tool itself had them the other way round, and so has `compat="iglu2022"`', f"{_CONTROLS}::test_looking_up_and_down_is_swapped_for_2022"),
     Row("16 break block, 17 place block", "as documented", "", f"{_CONTROLS}::test_walking_places_and_breaks"),
-    Row("`action_space='flying'`: movement, camera, inventory, placement", "as documented", "", f"{_EXAMPLES}::test_action_spaces_are_printed"),
+    Row("`action_space='flying'`: movement, camera, inventory, placement", "as documented", "", f"{_CONTROLS}::test_spaces_of_one_agent"),
     Row("inventory, compass, dialog and pov are observed", "as documented", "", f"{_EXAMPLES}::test_the_observation_space"),
     Row("compass: between yaw and North", "differs", '0 is north as the corpus has it; with `compat="iglu2022"` the yaw less 180, in double precision, as the tool computed it', f"{_CONTROLS}::test_the_compass_of_2022_is_computed_in_double"),
     Row("dialog: the full previous dialog and the most recent instruction", "as documented", 'with `compat="iglu2022"` as it was written; else in lines `<Architect> …`', f"{_EXAMPLES}::test_the_chat_is_shown_as_it_was_written"),
@@ -102,8 +102,8 @@ SILENT_BUILDER = [
     Row("agentPos: x, y, z, pitch, yaw; low and high `[-5, 0, -5, 0, -90]`, `[5, 8, 5, 360, 90]`", "differs", 'pitch before yaw, as the text has it, not as the bounds have; with `compat="iglu2021"` y is that of the feet above the floor and pitch counts downwards; the space holds every pose there can be, beyond the zone as well', f"{_EXAMPLES}::test_the_profile_of_2021"),
     Row("spawns at the center of the building zone", "as documented", "", f"{_USAGE}::test_the_encodings_of_2021"),
     Row("chat: the conversation of the current task", "as documented", 'with `compat="iglu2021"` the whole conversation of a session, as it was written', f"{_EXAMPLES}::test_the_profile_of_2021"),
-    Row("`info['target_grid']`, as grid", "as documented", "", f"{_EXAMPLES}::test_custom_tasks"),
-    Row("`action_space='human-level'`, the default: forward, back, left, right, jump, attack, use, camera, hotbar", "as documented", "", f"{_EXAMPLES}::test_silent_builder_actions"),
+    Row("`info['target_grid']`, as grid", "as documented", "", f"{_USAGE}::test_custom_tasks_of_2021"),
+    Row("`action_space='human-level'`, the default: forward, back, left, right, jump, attack, use, camera, hotbar", "as documented", "", f"{_CONTROLS}::test_default_spaces"),
     Row("`action_space='discrete'`: move, strafe, jump; a jump with a move climbs", "as documented", "", f"{_CONTROLS}::test_discrete_climbs_one_block_and_falls_at_once"),
     Row("move and strafe: no-op, forward and backward, right and left", "as documented", "", f"{_CONTROLS}::test_discrete_moves_along_the_nearest_direction"),
     Row("`action_space='continuous'`: move_x, move_y, move_z without collisions", "as documented", "", f"{_CONTROLS}::test_continuous_passes_through_blocks"),
@@ -122,7 +122,7 @@ IGLU_TASKS = [
     Row("`CustomTasks([(conversation, custom_grid)])`", "as documented", "", f"{_USAGE}::test_custom_tasks_of_2021"),
     Row("`from iglu.const import id2color`: air, blue, yellow, green, orange, purple, red", "as documented", "", f"{_USAGE}::test_colours_of_2021"),
     Row("`TaskSet(preset=['C1', 'C2', 'C3'])`", "as documented", "the corpus has to be on disk, or a file of structures; the error says what to get", f"{_USAGE}::test_named_tasks_of_2021"),
-    Row("`TaskSet.ALL`, `TaskSet.ALL.items()`", "as documented", "", f"{_EXAMPLES}::test_the_list_of_tasks"),
+    Row("`TaskSet.ALL`, `TaskSet.ALL.items()`", "as documented", "", "tasks/test_sources.py::test_the_list_is_the_documented_one"),
     Row("a task is a whole conversation and the final structure", "as documented", 'with `compat="iglu2021"`; else, where none are given, a turn of a session', f"{_EXAMPLES}::test_the_profile_of_2021"),
     Row("by default the task C8", "differs", "where the corpus is at hand; else tasks that come with the package", "tasks/test_sources.py::test_data_on_the_machine_change_no_default_but_the_documented_one"),
 ]
@@ -181,7 +181,7 @@ KEYWORDS = [
     Row("`set_task(Subtasks)`", "as documented", "", f"{_TASKS}::test_a_session_as_the_task_of_an_environment"),
     Row("`set_task_generator(None)`", "as documented", "what `set_task` was given last is played again", f"{_EXAMPLES}::test_sessions_and_no_generator"),
     Row("`initialize_world(starting_grid, initial_position)`", "differs", "from the next reset on, until other tasks are set or `deinitialize_world()`", f"{_EXAMPLES}::test_initialize_world"),
-    Row("`env.task.chat`, `env.task.last_instruction`", "as documented", "with `iglu_marl.compat.gym`; else the task is `iglu_marl`'s", f"{_EXAMPLES}::test_custom_tasks"),
+    Row("`env.task.chat`, `env.task.last_instruction`", "as documented", "with `iglu_marl.compat.gym`; else the task is `iglu_marl`'s", f"{_TASKS}::test_attributes_of_a_task"),
     Row("a task of a difference of grids, with negative ids", "differs", "scored whole (`Task.maximal_intersection`), and played without what is to be taken away, for no world has such blocks", f"{_TASKS}::test_differences_are_scored_whole_and_played_without_what_goes"),
 ]
 

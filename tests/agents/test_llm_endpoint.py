@@ -530,7 +530,7 @@ def test_shapes_of_replies_that_are_not(now: Misbehaviour, kind: str, reason: st
     assert builder.fault is None
 
 
-def test_nobody_there(backend: Make) -> None:
+def test_a_refused_connection_is_a_failure(backend: Make) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -862,7 +862,7 @@ REFUSALS: list[tuple[Misbehaviour, str]] = [
 
 @pytest.mark.parametrize(("now", "said"), REFUSALS, ids=lambda part: str(part)[:20])
 @pytest.mark.parametrize("background", [False, True])
-def test_what_nobody_will_ever_answer_ends_a_game(
+def test_a_lasting_failure_of_the_server_ends_a_game(
     now: Misbehaviour, said: str, background: bool, server: LLMServer
 ) -> None:
     """Be it the architect or the builder who asks; at the first request."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -40,31 +38,6 @@ def test_what_sample_effectively_does() -> None:
     for _ in range(400):
         counts[dataset.sample().task_id.partition("-")[2]] += 1
     assert 160 < counts["c73"] < 240  # structures are equally likely, not turns
-
-
-def test_the_example_of_a_gridworld_subclass() -> None:
-    class MyDataset(IGLUDataset):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.my_task_id = "c73"
-            self.my_session = 0
-
-        def reset(self) -> Task:
-            return self.tasks[self.my_task_id][self.my_session].reset()
-
-    env = gym.make("IGLUGridworldVector-v0")
-    my_dataset = MyDataset(dataset_version="v0.1.0-rc1")
-    env.set_task_generator(my_dataset)
-    seen = []
-    for _ in range(2):
-        env.reset(seed=4)
-        seen.append([env.task.dialog])
-        for _ in range(12):
-            env.reset()
-            seen[-1].append(env.task.dialog)
-            assert env.task.task_id == "1-c73"
-    assert seen[0] == seen[1]  # the seed decides, although `reset` takes none
-    assert len(set(seen[0])) == 2
 
 
 def test_the_bundled_sessions_read_as_a_dataset() -> None:

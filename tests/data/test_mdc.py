@@ -165,7 +165,7 @@ def edits_of(states: list[dict[str, Any]]) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_nobody_does_what_the_recorder_dropped(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
+def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
     as_written, without, dropouts = Counter[str](), Counter[str](), []
     with zipfile.ZipFile(pack) as archive:
         for member in archive.namelist():

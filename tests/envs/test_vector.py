@@ -238,7 +238,7 @@ def test_any_number_and_any_threads(seed: int, count: int, controls: str, thread
 # ---------------------------------------------------------------------------------------------------- memory
 
 
-def test_copies_are_nobody_elses() -> None:
+def test_copied_observations_share_no_memory() -> None:
     env = make("IGLUSilentBuilder-v0", 3)
     first, _ = env.reset(seed=0)
     kept = copy.deepcopy(first)

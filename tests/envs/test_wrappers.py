@@ -729,6 +729,6 @@ def test_copies_step_alike() -> None:
         assert frozen(game.step(actions)) == frozen(other.step(actions))
 
 
-def test_they_say_what_they_are() -> None:
+def test_the_text_of_a_wrapper_names_what_it_wraps() -> None:
     assert str(flatten(tokenize(lone()))).startswith("flatten<tokenize<")
     assert str(two(iglu_marl.env)) == "mask<align<discretize<architect_builder_v0>>>"

@@ -127,7 +127,7 @@ def test_a_team_agrees_with_a_referee_in_plain_python(builders: int) -> None:
     assert refused > 0
 
 
-def test_what_the_first_did_the_second_meets() -> None:
+def test_builders_act_in_their_order_within_a_step() -> None:
     game = parallel_env(builders=2, builder_sees=PLAIN)
     game.reset(options={"task": sampled(1), "pose": [NORTH, SOUTH]})
     aimed = rows(game)
@@ -159,7 +159,7 @@ def test_bodies_do_not_block_the_way() -> None:
         assert rows(game).pose[0, 2] < -0.5
 
 
-def test_who_has_ended_its_turn_stands_still_until_all_have() -> None:
+def test_a_builder_that_ended_its_turn_waits_for_the_others() -> None:
     game = raw_env(architects=2, builders=2, builder_sees=PLAIN, turn_steps=4)
     game.reset(seed=0)
     order = []
@@ -350,7 +350,7 @@ def test_a_goal_in_words_is_for_who_sees_the_whole_and_paid_to_all() -> None:
 
 
 @pytest.mark.parametrize("chat", ["text", "tokens"])
-def test_who_is_not_named_does_not_hear(chat: Any) -> None:
+def test_only_the_hearers_of_an_agent_read_its_messages(chat: Any) -> None:
     hearers = {"architect_0": "architect_1", "architect_1": ("builder_0",), "builder_1": ()}
     game = parallel_env(
         architects=2, builders=2, builder_sees=PLAIN, builder_can_ask=True, hearers=hearers, chat=chat

@@ -159,7 +159,7 @@ def test_silence_leaves_no_line() -> None:
     assert game.episode.worlds.turns[0] == 5
 
 
-def test_marks_that_nobody_sees_are_not_said() -> None:
+def test_invisible_characters_are_removed_from_messages() -> None:
     game = begun(turn_steps=1)
     game.step("\x1b[2JA\tred\r\n\u202eblock\u2066 \ud800\ud83d\ude42\u200b")
     game.step(0)
@@ -391,7 +391,7 @@ def test_completion(view: str, completion: str) -> None:
 
 
 @pytest.mark.parametrize("completion", ["exact", "cover"])
-def test_wherever_it_stands(completion: str) -> None:
+def test_without_starting_blocks_a_shifted_or_rotated_build_completes(completion: str) -> None:
     """Without starting blocks the build may be shifted and turned."""
     site = Site(MAKERS["raw_env"](completion=completion), Task("", [(-4, -1, 3, RED), (-3, -1, 4, BLUE)]))
     site.place(NORTH, RED)
@@ -444,7 +444,7 @@ def test_recolouring(view: str, completion: str) -> None:
 
 
 @pytest.mark.parametrize("completion", ["exact", "cover"])
-def test_everything_away(completion: str) -> None:
+def test_removing_all_blocks_completes_an_empty_target(completion: str) -> None:
     start = [block(NORTH, RED), block(EAST, BLUE)]
     site = Site(MAKERS["raw_env"](completion=completion), Task("", [], starting_grid=start))
     site.take(NORTH)
