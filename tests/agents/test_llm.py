@@ -915,7 +915,7 @@ def number(mark: str, negative: str) -> int:
 @pytest.mark.slow
 def test_changes_can_be_followed_to_the_target() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(20):
+    for _ in range(8):
         grid, target = (
             np.where(rng.random((9, 11, 11)) < 0.01, rng.integers(1, 7, (9, 11, 11)), 0) for _ in "ab"
         )

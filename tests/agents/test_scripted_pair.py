@@ -129,7 +129,7 @@ def test_bundled_structures(controls: str) -> None:
     env = iglu_marl.env(controls=controls, builder_sees=SIGHTS, max_steps=10_000, max_turns=None)
     pair = agents_for(env)
     tasks = list(BundledTasks(mode="structures"))
-    for task in tasks[:: 1 if controls == "flying" else 3]:
+    for task in tasks[:: 2 if controls == "flying" else 4]:
         game = play(env, pair, seed=0, options={"task": task})
         assert game.completed, task.task_id
 

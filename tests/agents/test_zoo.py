@@ -174,11 +174,11 @@ def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str
 @pytest.mark.parametrize(
     "line",
     [
-        "record game.jsonl --builder pov-walker-v1 --max-steps 60 --json",
+        "record game.jsonl --builder pov-walker-v1 --max-steps 20 --json",
         "record game.jsonl --architect partners-place-ippo-0-v1 --builder partners-place-ippo-0-v1 "
         "--task-source own.py:Tasks --json",
-        "evaluate --builder pov-walker-v1 --builder scripted --task-source random --count 1 --max-steps 60 --json",
-        "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 60 --json",
+        "evaluate --builder pov-walker-v1 --builder scripted --task-source random --count 1 --max-steps 20 --json",
+        "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 20 --json",
     ],
 )
 def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:
