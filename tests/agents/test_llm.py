@@ -1143,6 +1143,12 @@ def test_the_page_lists_all_settings() -> None:
     assert LLMSettings.table() in (ROOT / "docs" / "llm.md").read_text(encoding="utf-8")
 
 
+def test_each_agent_plays_its_own_role() -> None:
+    for agent, role in ((LLMBuilder, Role.ARCHITECT), (LLMArchitect, Role.BUILDER)):
+        with pytest.raises(AgentError, match="cannot play"):
+            agent(backend=ScriptedBackend()).reset(role, 0)
+
+
 def test_agents_by_name_name_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     env = game()
     with pytest.raises(ConfigError, match="IGLU_MARL_LLM_MODEL"):

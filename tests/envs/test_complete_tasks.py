@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 import iglu_marl
@@ -159,13 +158,3 @@ def test_code_of_2022_sets_tasks_without_a_change() -> None:
         env.set_task_generator([NOTHING])
         with pytest.raises(TaskError):
             env.reset(seed=0)
-
-
-def test_numbers_of_skipped_tasks() -> None:
-    source = CustomTasks([NOTHING, DIG])
-    env = iglu_marl.env(tasks=source)
-    rng = np.random.default_rng(0)
-    for seed in rng.integers(1000, size=8).tolist():
-        env.reset(seed=seed)
-        assert env.unwrapped.task == DIG
-    assert source.skipped > 0
