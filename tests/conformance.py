@@ -104,7 +104,7 @@ SILENT_BUILDER = [
     Row("chat: the conversation of the current task", "as documented", 'with `compat="iglu2021"` the whole conversation of a session, as it was written', f"{_EXAMPLES}::test_the_profile_of_2021"),
     Row("`info['target_grid']`, as grid", "as documented", "", f"{_USAGE}::test_custom_tasks_of_2021"),
     Row("`action_space='human-level'`, the default: forward, back, left, right, jump, attack, use, camera, hotbar", "as documented", "", f"{_CONTROLS}::test_default_spaces"),
-    Row("`action_space='discrete'`: move, strafe, jump; a jump with a move climbs", "as documented", "", f"{_CONTROLS}::test_discrete_climbs_one_block_and_falls_at_once"),
+    Row("`action_space='discrete'`: move, strafe, jump; a jump with a move climbs", "as documented", "", f"{_CONTROLS}::test_discrete_steps"),
     Row("move and strafe: no-op, forward and backward, right and left", "as documented", "", f"{_CONTROLS}::test_discrete_moves_along_the_nearest_direction"),
     Row("`action_space='continuous'`: move_x, move_y, move_z without collisions", "as documented", "", f"{_CONTROLS}::test_continuous_passes_through_blocks"),
     Row("continuous: states change with a delay of 2-4 actions", "differs", "at once: there is no Minecraft behind it", f"{_CONTROLS}::test_continuous_moves_along_the_axes_of_the_map"),
