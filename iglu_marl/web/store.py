@@ -216,14 +216,14 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 def _make_tables(connection: sql.Connection) -> None:
     """Create the tables in a new database. Raises `DataError`, and changes nothing, for those of another version."""
-    if sql.inspect(connection).has_table(SCHEMAS.name):
-        version = connection.execute(sql.select(SCHEMAS.c.version)).scalar()
-        if version != SCHEMA:
-            reads = "iglu_marl 0.3.0 updates it" if version < SCHEMA else "a newer iglu_marl reads it"
-            raise DataError(f"the database has version {version} of its tables, expected {SCHEMA}; {reads}")
-    else:
+    begun = sql.inspect(connection).has_table(SCHEMAS.name)
+    version = connection.execute(sql.select(SCHEMAS.c.version)).scalar() if begun else None
+    if version is None:
         _tables.create_all(connection)
         connection.execute(sql.insert(SCHEMAS).values(version=SCHEMA))
+    elif version != SCHEMA:
+        reads = "iglu_marl 0.3.0 updates it" if version < SCHEMA else "a newer iglu_marl reads it"
+        raise DataError(f"the database has version {version} of its tables, expected {SCHEMA}; {reads}")
 
 
 # ---------------------------------------------------------------------------------------------- participants
