@@ -36,7 +36,7 @@ from probing import (
 from requirements import TEST_FOLDERS
 
 import iglu_marl
-from iglu_marl import GameConfig, Pose, Subtasks, Task, architect_builder_v0, env, parallel_env, raw_env
+from iglu_marl import GameConfig, Pose, Task, architect_builder_v0, env, parallel_env, raw_env
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.game.config import COMPUTED_SIGHTS
@@ -209,24 +209,16 @@ def test_make_returns_the_environment_itself(name: str) -> None:
 # ------------------------------------------------------------------------------------------------ seeds
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("view", VIEWS)
-def test_same_seed_same_story(view: str) -> None:
-    options = story_options(view)
-    first, second = (story(view, 0, 250, **options) for _ in range(2))  # 0 is a seed
-    assert first == second
-    assert len(set(first)) > 100  # something happens
-    assert story(view, 6, 250, **options) != first
-
-
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_same_seed_gives_the_same_episode(view: str) -> None:
     """Whatever was played before, a seeded reset leads to the same story, resets without a seed included."""
-    fresh = begun(view, 3, **story_options(view))
+    fresh = begun(view, 0, **story_options(view))  # 0 is a seed
     expected = Player(fresh, 8).moves(fresh, 120)
+    assert len({digest(frozen(shown)) for shown in expected}) > 50  # something happens
     used = begun(view, 77, **story_options(view))
+    assert Player(used, 8).moves(used, 120) != expected
     Player(used, 9).moves(used, 50)  # ends somewhere in the middle of an episode
-    used.reset(seed=3)
+    used.reset(seed=0)
     assert Player(used, 8).moves(used, 120) == expected
 
 
@@ -687,17 +679,3 @@ def test_one_config_or_its_fields(view: str) -> None:
     by_fields.reset(seed=1)
     assert Player(by_config, 1).moves(by_config, 50) == Player(by_fields, 1).moves(by_fields, 50)
     assert VIEWS[view](config, max_steps=7).unwrapped.config.max_steps == 7
-
-
-def test_sessions_of_a_progressive_source_survive_copies() -> None:
-    """A saved state in the middle of a session still knows the turns to come."""
-    session = Subtasks(
-        ["<Architect> red", "<Architect> blue"],
-        [[(3, -1, 3, 6)], [(3, -1, 3, 6), (4, -1, 3, 1)]],
-        progressive=True,
-    )
-    game = gym.make("IGLUGridworldVector-v0", tasks=session[0])
-    game.reset(seed=0)
-    twin = COPIES["pickle"](game)
-    assert twin.task.next_task == session[1]
-    assert digest(frozen(twin.get_state().episode.task.dialog)) == digest(frozen(game.task.dialog))
