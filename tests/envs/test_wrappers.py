@@ -727,6 +727,11 @@ def test_copies_step_alike() -> None:
         other = make(game)
         actions = {ARCHITECT: 2, BUILDER: 3}
         assert frozen(game.step(actions)) == frozen(other.step(actions))
+        games = mask(align(discretize(VectorGame(2, **SYMBOL, controls="flying")), actions="discrete"))
+        games.reset(seed=1)
+        others = make(games)
+        moves = {agent: np.array([1, 2]) for agent in games.agents}
+        assert frozen(games.step(moves)) == frozen(others.step(moves))
 
 
 def test_the_text_of_a_wrapper_names_what_it_wraps() -> None:
