@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_conversation import BLUE, GREEN, RED, SHAPE, START, TEN, Instructor
+from talkers import Instructor
+from test_conversation import BLUE, GREEN, RED, TEN
 
 from benchmarks.dialogues import Follower
 from iglu_marl import Role
-from iglu_marl.agents import ScriptedBuilder
 from iglu_marl.agents.scripted.answers import ConversationState, scene_answer
 from iglu_marl.agents.scripted.asking import _briefly
 from iglu_marl.agents.scripted.builder_answers import replies
@@ -73,10 +73,6 @@ def test_questions_are_answered_and_nothing_changes(question: str, answer: str) 
     assert np.array_equal(instructor.world.seen_pose[0], pose)
 
 
-def test_what_do_you_see_in_an_empty_world() -> None:
-    assert Instructor().says("What do you see?") == ["Nothing."]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -106,41 +102,17 @@ def test_a_pending_question_stays_open() -> None:
 
 def test_a_question_does_not_interrupt_the_work() -> None:
     instructor = Instructor()
-    assert step(instructor, "Build a red row of 3 east from the centre, on the ground.") == ""
-    plan = instructor.agent.plan
-    assert step(instructor, "What are you doing?") == "3 blocks to place."
+    assert instructor.step("Build a red row of 3 east from the centre, on the ground.") == ""
+    assert instructor.tell("What are you doing?") == "3 blocks to place."
     while not instructor.blocks:
-        step(instructor)
-    assert step(instructor, "Are you done?") == "No: 2 blocks to place."
-    assert step(instructor, "How many blocks are there?") == "1."
-    assert step(instructor, "What did you just do?") == "I placed 2 red blocks."
-    assert step(instructor, "Why is the sky blue?") == UNKNOWN
-    assert instructor.agent.plan is plan
+        instructor.step()
+    assert instructor.tell("Are you done?") == "No: 2 blocks to place."
+    assert instructor.tell("How many blocks are there?") == "1."
+    assert instructor.tell("What did you just do?") == "I placed one red block at the centre, on the ground."
+    assert instructor.tell("Why is the sky blue?") == UNKNOWN
     while not instructor.agent.idle:
-        step(instructor)
-    assert instructor.agent.plan is plan
+        instructor.step()
     assert instructor.blocks == [(0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED)]
-
-
-def step(instructor: Instructor, text: str = "") -> str:
-    """Say something, and return what the builder says in its next step."""
-    instructor.dialogue = instructor.dialogue.say("architect", text) if text else instructor.dialogue
-    seen = {
-        "grid": instructor.world.grid[0].astype(np.int32),
-        "agentPos": instructor.world.seen_pose[0].copy(),
-    }
-    action = instructor.agent.act({"dialog": instructor.dialogue.text, **seen})
-    records, index = instructor.controls.encode(action["act"])
-    instructor.world.step(records[index : index + 1])
-    return str(action["say"])
-
-
-def test_a_builder_without_a_voice_goes_on() -> None:
-    agent = ScriptedBuilder("flying")
-    agent.reset(Role.BUILDER, 0)
-    seen = {"agentPos": np.array(START), "grid": np.zeros(SHAPE, np.int32)}
-    agent.act({"dialog": "<Architect> Where are you?", **seen})
-    assert agent.plan is None
 
 
 CONVERSATION = (

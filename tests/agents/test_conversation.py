@@ -6,54 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from talkers import Instructor, Person
 
-import iglu_marl
-from iglu_marl import Dialogue, Role, Task, play
-from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
-from iglu_marl.agents.scripted.partners import ARCHITECTS
-from iglu_marl.core.grid import blocks_to_grid, cell_index, grid_to_blocks
-from iglu_marl.core.worlds import Worlds
-from iglu_marl.language import Context, constructions, parse_small_talk, say
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.language import Context, constructions, say
 from iglu_marl.language.repair import meanings, understand
 
 RED, BLUE, GREEN = 6, 1, 3
-START = (0.0, 0.63, 0.0, 0.0, 0.0)
-SHAPE = (9, 11, 11)
-
-
-class Person:
-    """A person in the place of the builder: says things, changes the world, and hears the architect."""
-
-    def __init__(self, target: np.ndarray, **options: Any) -> None:
-        self.agent = ScriptedArchitect(**options)
-        self.agent.reset(Role.ARCHITECT, 0)
-        self.target = target.astype(np.int32)
-        self.grid = np.zeros(SHAPE, np.int32)
-        self.pose = np.array(START)
-        self.dialogue = Dialogue()
-
-    def says(self, text: str = "") -> str:
-        """What the architect says then; moving about a little in the meantime."""
-        if text:
-            self.dialogue = self.dialogue.say("builder", text)
-        self.pose = self.pose + (0.1, 0.0, 0.0, 0.0, 0.0)
-        told: str = self.agent.act(
-            {
-                "dialog": self.dialogue.text,
-                "target_grid": self.target,
-                "grid": self.grid.copy(),
-                "agentPos": self.pose,
-            }
-        )
-        if told:
-            self.dialogue = self.dialogue.say("architect", told)
-        return told
-
-    def places(self, *blocks: tuple[int, int, int, int]) -> None:
-        for x, y, z, color in blocks:
-            self.grid[cell_index(x, y, z)] = color
-
-
 HOUSE = blocks_to_grid(
     [(0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE), (-3, -1, 2, GREEN)]
 )
@@ -126,7 +85,7 @@ def test_what_stands_wrong_is_named_and_corrected() -> None:
     assert "The green block at the centre, on the ground, is not right: please make it red." in told
 
 
-def test_it_says_what_is_right_so_far_and_goes_on() -> None:
+def test_it_confirms_what_is_right_and_continues() -> None:
     person = Person(HOUSE, level="shapes")
     person.says()
     person.places((0, -1, 0, RED), (1, -1, 0, RED))
@@ -146,81 +105,7 @@ def test_a_builder_who_gives_up_ends_it() -> None:
     assert not person.agent.idle
 
 
-@pytest.mark.parametrize("controls", ["flying", "walking"])
-@pytest.mark.parametrize("can_ask", [False, True])
-def test_what_nobody_can_build_ends_the_game(can_ask: bool, controls: Any) -> None:
-    """There are no more than 20 blocks of a colour, and 21 are wanted; also where the builder cannot say so."""
-    target = np.zeros(SHAPE, np.int32)
-    target[0, :2, :] = RED
-    target[0, 1, 10] = 0
-    env = iglu_marl.env(
-        tasks=Task("", target),
-        controls=controls,
-        builder_can_ask=can_ask,
-        builder_sees=("dialog", "pose", "grid"),
-        max_steps=5000,
-        max_turns=None,
-    )
-    game = play(env, agents_for(env), seed=0)
-    assert np.count_nonzero(game.grid) == 20
-    assert game.dialogue[-1].text == say("out_of_blocks", RED)
-    assert game.builder_steps < 500, "and then nobody waits for anything"
-
-
-@pytest.mark.parametrize("manner", ["precise", "terse", "talkative", "vague", "mistaken"])
-def test_architects_of_all_manners_answer(manner: str) -> None:
-    architect = ARCHITECTS[manner](message_length=200)
-    architect.reset(Role.ARCHITECT, 0)
-    talk, grid = Dialogue(), np.zeros(SHAPE, np.int32)
-    heard = []
-    for question in ("", "", "Where exactly does it go?", "What is the meaning of life?"):
-        talk = talk.say("builder", question) if question else talk
-        seen = {
-            "dialog": talk.text,
-            "target_grid": HOUSE.astype(np.int32),
-            "grid": grid,
-            "agentPos": np.zeros(5),
-        }
-        heard.append(architect.act(seen))
-        talk = talk.say("architect", heard[-1])
-    assert heard[2]
-    assert heard[3]
-
-
 # --------------------------------------------------------------------------------------------------- the builder
-
-
-class Instructor:
-    """A person in the place of the architect, with a scripted builder in a world of its own."""
-
-    def __init__(self, *blocks: tuple[int, int, int, int]) -> None:
-        self.agent = ScriptedBuilder("flying", can_ask=True)
-        self.agent.reset(Role.BUILDER, 0)
-        self.controls = iglu_marl.core.controls.Controls("flying", can_yield=True, select_and_place=False)
-        self.world = Worlds(1)
-        empty = np.zeros(SHAPE, np.int32)
-        self.world.spawn(0, Task("", empty, starting_grid=blocks_to_grid(list(blocks)) if blocks else empty))
-        self.dialogue = Dialogue()
-
-    def says(self, text: str) -> list[str]:
-        """All that the builder says until it has nothing left to do."""
-        self.dialogue = self.dialogue.say("architect", text)
-        told = []
-        for _ in range(400):
-            grid, pose = self.world.grid[0].astype(np.int32), self.world.seen_pose[0].copy()
-            action = self.agent.act({"dialog": self.dialogue.text, "agentPos": pose, "grid": grid})
-            if action["say"]:
-                told.append(action["say"])
-                self.dialogue = self.dialogue.say("builder", action["say"])
-            records, index = self.controls.encode(action["act"])
-            self.world.step(records[index : index + 1])
-            if self.agent.idle:
-                return told
-        return told
-
-    @property
-    def blocks(self) -> list[tuple[int, int, int, int]]:
-        return sorted(grid_to_blocks(self.world.grid[0]))
 
 
 def test_a_pending_question_is_filled_by_the_next_utterance() -> None:
@@ -345,15 +230,6 @@ def test_yes_takes_the_word_that_was_offered() -> None:
     assert asked == ["I don't know the word 'removal'; do you mean 'remove'?"]
     assert instructor.says("yes") == ["Done."]
     assert instructor.blocks == []
-
-
-def test_comments_are_small_talk_to_a_builder() -> None:
-    """A scripted builder goes on with what it does."""
-    for text in (
-        say("misplaced", word="The red block"),
-        say("miscolored", word="The red block", other="blue"),
-    ):
-        assert parse_small_talk(text) is not None
 
 
 @pytest.mark.slow

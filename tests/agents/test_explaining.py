@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_conversation import HOUSE, Instructor, Person
+from talkers import Instructor, Person
+from test_conversation import HOUSE
 
 from iglu_marl.agents.scripted.answers import cells_where
 from iglu_marl.core.grid import COLOR_NAMES, index_of

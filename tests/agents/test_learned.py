@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 from made_packs import cache as cache
 from requirements import require
+from talkers import Speaker
 from typer.testing import CliRunner
 
 import iglu_marl
-from iglu_marl import AgentError, ConfigError, DataError, Dialogue, Role, Task
+from iglu_marl import ConfigError, DataError, Dialogue, Role, Task
 from iglu_marl.agents import LearnedBuilder, agents_for
 from iglu_marl.cli import app
 from iglu_marl.commands.predict import samples_of
@@ -522,22 +523,6 @@ def obedient(situation: Situation) -> Any:
     return made
 
 
-class Dictates:
-    """An architect with prepared words; it waits while the builder is at work."""
-
-    def __init__(self, *texts: str) -> None:
-        self.texts = texts
-
-    def reset(self, role: Any, seed: int | None) -> None:
-        self.left = list(self.texts)
-
-    def act(self, observation: Any) -> str:
-        return self.left.pop(0) if self.left else ""
-
-    def close(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize("controls", ["walking", "flying"])
 @pytest.mark.parametrize("ask", [False, True])
 def test_it_builds_what_it_predicts(controls: str, ask: bool) -> None:
@@ -556,7 +541,7 @@ def test_it_builds_what_it_predicts(controls: str, ask: bool) -> None:
         seen.append(situation)
         return obedient(situation)
 
-    architect = Dictates("red 0 -1 -2 blue 1 -1 -2", "off 1 -1 -2", "green 1 -1 -2 yellow 0 0 -2")
+    architect = Speaker("red 0 -1 -2 blue 1 -1 -2", "off 1 -1 -2", "green 1 -1 -2 yellow 0 0 -2")
     builder = LearnedBuilder.for_env(env, model=predictor)
     task = Task("", target, invariant=False)
     game = iglu_marl.play(env, {"architect": architect, "builder": builder}, seed=0, options={"task": task})
@@ -584,7 +569,7 @@ def test_it_does_what_can_be_done(torch: Any) -> None:
     texts = " ".join(f"red {x} {y} {z}" for x, y, z, _ in row) + " red 0 -1 0 blue 0 -1 1"
     builder = LearnedBuilder.for_env(env, model=obedient)
     task = Task("", blocks_to_grid([(5, 7, 5, 1)]))
-    agents = {"architect": Dictates(texts), "builder": builder}
+    agents = {"architect": Speaker(texts), "builder": builder}
     game = iglu_marl.play(env, agents, seed=0, options={"task": task})
     assert game.grid is not None
     assert np.array_equal(game.grid, blocks_to_grid([*row, (0, -1, 1, 1)]))
@@ -624,8 +609,6 @@ def test_by_name(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (
         iglu_marl.play(env, agents_for(env, builder="learned"), seed=0).builder_steps > 0
     )  # that of the zoo
-    with pytest.raises(AgentError, match="architect"):
-        LearnedBuilder(obedient).reset("architect", 0)  # type: ignore[arg-type]
     vocabulary = Vocabulary(["block"])
     TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.6}).save(
         tmp_path

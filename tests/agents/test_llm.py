@@ -19,6 +19,7 @@ import pytest
 from llm_server import ScriptedBackend, architect_says, obedient
 from PIL import Image
 from requirements import ROOT
+from talkers import Speaker
 
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Pose, Role, Task, Utterance, evaluate
@@ -31,7 +32,6 @@ from iglu_marl.agents.llm.prompting import Prompts, quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, clip, read_message, read_order
 from iglu_marl.agents.llm.world_text import coordinates_text, describe_changes, describe_pose, layers_text
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid
-from iglu_marl.core.text import strip_control
 from iglu_marl.language import make_codec, parse, render
 from iglu_marl.planning import Edit
 from iglu_marl.rendering.axes import axes_view
@@ -77,8 +77,9 @@ def edits(*blocks: tuple[str, int, int, int], say: str = "") -> str:
 # ------------------------------------------------------------------------------------------------------ whole games
 
 
-@pytest.mark.parametrize("view", ["layers", "coordinates"])
-@pytest.mark.parametrize("make", [iglu_marl.env, iglu_marl.parallel_env])
+@pytest.mark.parametrize(
+    ("make", "view"), [(iglu_marl.env, "layers"), (iglu_marl.parallel_env, "coordinates")]
+)
 def test_a_pair_builds_a_structure(make: Any, view: str) -> None:
     backend = ScriptedBackend()
     env = game(make)
@@ -115,15 +116,6 @@ def test_the_scripted_ones_understand_and_are_understood() -> None:
     assert iglu_marl.play(env, {**pair(env, backend), "architect": architect}, seed=0).completed
 
 
-def test_a_lone_builder_hears_a_recorded_instruction() -> None:
-    about = Task(
-        "<Architect> Place a red block on the ground at the centre.", blocks_to_grid([(0, -1, 0, 6)])
-    )
-    env = gym.make("IGLUGridworldVector-v0", tasks=about)
-    builder = LLMBuilder.for_env(env, backend=ScriptedBackend())
-    assert iglu_marl.play(env, builder, seed=0).completed
-
-
 def test_several_games_share_a_batch() -> None:
     """Decided together or one by one: the same actions, in fewer calls."""
     tasks = [task([(x, -1, z, 1 + x % 6)]) for x, z in ((0, 1), (1, 2), (3, -4))]
@@ -155,8 +147,6 @@ def test_everything_follows_from_the_seed() -> None:
     assert seeds[0] == seeds[1] != seeds[2]
     assert len(set(seeds[0])) == len(seeds[0])
 
-
-# -------------------------------------------------------------------------------------------------- the architect
 
 # ------------------------------------------------------------------------------------------------------------ teams
 
@@ -244,6 +234,9 @@ def test_a_model_that_sees_the_target_leads_without_an_architect() -> None:
     assert sorted(text[:13] for text in rules) == ["Build the tar", "Do what the o"]
 
 
+# -------------------------------------------------------------------------------------------------- the architect
+
+
 def architect_seen(**config: Any) -> tuple[Any, dict[str, Any]]:
     env = game(iglu_marl.parallel_env, **config)
     return env, env.reset(seed=0)[0]["architect_0"]
@@ -268,7 +261,7 @@ def test_the_architect_waits_while_the_builder_is_at_work() -> None:
     assert len(backend.requests) == count, "there is nothing to be asked when the build is the target"
 
 
-def test_the_architect_goes_on_when_the_build_has_changed_and_the_builder_strolls_about() -> None:
+def test_the_architect_is_asked_again_once_the_build_changed_and_the_builder_only_walks() -> None:
     env, seen = architect_seen()
     agent = LLMArchitect.for_env(env, backend=ScriptedBackend(), settle_after=4)
     agent.reset(Role.ARCHITECT, 0)
@@ -342,7 +335,7 @@ def test_pictures_of_target_and_build() -> None:
         LLMArchitect(settings, backend=backend)
 
 
-def test_a_prompt_with_pictures_tells_no_place_of_the_target() -> None:
+def test_a_prompt_with_pictures_holds_no_position_of_the_target() -> None:
     """Unless the settings say so: then the list of changes stands beside them."""
     settings = {"model": "own", "view": "picture", "endpoint": "http://127.0.0.1:1/v1", "pictures": True}
     env, seen = architect_seen()
@@ -381,7 +374,7 @@ def test_pictures_have_axes_on_both_sides() -> None:
     assert (lower != upper).any(axis=2)[:, :512].sum() > 50, "the dashed line tells them apart"
 
 
-def test_the_builder_is_told_what_it_did_for_which_message() -> None:
+def test_the_prompt_of_the_builder_lists_its_actions_by_message() -> None:
     prompts: list[str] = []
     said = iter(
         [edits(("red", 0, 0, 1), ("blue", 1, 0, 1)), Reply(failure=RequestFailure.EMPTY), edits(), edits()]
@@ -393,16 +386,9 @@ def test_the_builder_is_told_what_it_did_for_which_message() -> None:
 
     env = game(about=task([(5, -1, 5, 1)]))
     builder = LLMBuilder.for_env(env, backend=ScriptedBackend(answer))
-    words = iter(["Red and blue.", "And green.", "Green, please.", "Thanks."])
-
-    class Talker:
-        def reset(self, role: Role, seed: int | None) -> None: ...
-        def close(self) -> None: ...
-        def act(self, observation: Any) -> str:
-            return next(words, "")
-
+    architect = Speaker("Red and blue.", "And green.", "Green, please.", "Thanks.")
     env = game(about=task([(5, -1, 5, 1)]), max_steps=60, turn_steps=15)
-    iglu_marl.play(env, {"architect": Talker(), "builder": builder}, seed=0)
+    iglu_marl.play(env, {"architect": architect, "builder": builder}, seed=0)
     dialogues = [text.partition("(newest last)\n")[2].partition("\n\n")[0].splitlines() for text in prompts]
     first = '"done": "red at centre, height 1; blue at 1 east, height 1"}'
     assert [line.partition(', "done"')[2] for line in dialogues[0]] == [': "not yet"}']
@@ -542,7 +528,7 @@ def test_words_that_a_token_chat_lacks_are_a_counted_failure() -> None:
     assert "17 words" in agent.client.problem
 
 
-def test_a_model_is_told_what_was_clipped_and_what_was_cut_off() -> None:
+def test_the_prompt_names_what_was_clipped_and_what_was_cut_off() -> None:
     env, seen = architect_seen(max_message_length=12)
     replies = iter(
         [
@@ -610,6 +596,9 @@ RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
         json.dumps(json.loads(RIGHT_ONE)["edits"][0]),
         json.dumps({"edits": json.loads(RIGHT_ONE)["edits"][0]}),
         f"[{RIGHT_ONE}]",
+        f"<think>{WRONG_ONE}</think><answer>{RIGHT_ONE}</answer>",
+        f"analysis{WRONG_ONE}assistantfinal{RIGHT_ONE}",
+        "\ufeff" + RIGHT_ONE.replace("red", "r\u202eed"),
         '{"edits": [{"action": oops}]} I mean: ' + RIGHT_ONE,
         WRONG_ONE * 2 + "x" * 60_000 + "</think>" + RIGHT_ONE,
         f"Is it {WRONG_ONE}? It may be [2, 3, 1]. " * 200 + f"\nSo: {RIGHT_ONE}",
@@ -674,7 +663,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("reply", BAD, ids=lambda reply: reply[:30])
-def test_edits_that_cannot_be_used_say_why(reply: str) -> None:
+def test_edits_that_cannot_be_used_give_the_reason(reply: str) -> None:
     with pytest.raises(Unreadable) as problem:
         read_order(reply, EMPTY, 5)
     assert BAD[reply] in str(problem.value)
@@ -685,22 +674,6 @@ def test_what_is_said_is_clean_after_its_escapes() -> None:
     said = r"\u001b[2J\u202eHi\u2066 \u0007\u009bthere\r\n\t\u061c\ud83d\ude42 \ud800"
     order = read_order(f'{{"edits": [], "say": "{said}"}}', EMPTY, 5)
     assert order.say == "[2JHi there 🙂 \ufffd"
-
-
-def test_a_builder_does_not_say_its_thoughts_or_build_its_drafts() -> None:
-    """In a game: only the last word of each reply counts."""
-    env = game(about=task([(2, -1, -3, 6)]))
-    builds = f"{WRONG_ONE}? No.\n</think>\n" + RIGHT_ONE[:-1] + r', "say": "\u001bDone\u202e."}'
-    tells = "A blue one? No.\n</think>\n\nPlace a red block, please."
-    agents = pair(
-        env,
-        ScriptedBackend(lambda chat: tells if "You are the architect" in chat[0]["content"] else builds),
-    )
-    played = iglu_marl.play(env, agents, seed=0)
-    assert played.completed
-    texts = {part.text for part in played.dialogue}
-    assert texts <= {"Place a red block, please.", "Done."}
-    assert "Place a red block, please." in texts
 
 
 def test_a_bad_reply_is_answered_with_the_reason_and_asked_again() -> None:
@@ -779,7 +752,7 @@ def test_a_new_message_in_the_middle_keeps_what_is_in_place_and_tidies_up() -> N
     assert env.terminations["builder_0"]
 
 
-def test_a_builder_that_is_pushed_goes_on_with_what_it_was_told() -> None:
+def test_a_builder_that_is_pushed_continues_with_its_message() -> None:
     """The world is changed behind its back: it plans anew, and need not ask again."""
     backend = ScriptedBackend(lambda _: edits(("red", 4, 4, 1), ("blue", -4, -4, 1)))
     env = game(about=task([(4, -1, -4, 6), (-4, -1, 4, 1)]), controls="walking", turn_steps=None)
@@ -803,12 +776,6 @@ def test_the_builder_says_what_it_needs() -> None:
     env = game(builder_sees=("dialog", "inventory"))
     with pytest.raises(AgentError, match=r"LLMBuilder needs 'grid'.*builder_sees"):
         iglu_marl.play(env, pair(env, backend), seed=0)
-    for agent, role in (
-        (LLMBuilder(backend=backend), "architect"),
-        (LLMArchitect(backend=backend), "builder"),
-    ):
-        with pytest.raises(AgentError, match="cannot play"):
-            agent.reset(Role(role), 0)
     with pytest.raises(AgentError, match="patience"):
         LLMArchitect(backend=backend, patience=0)
     with pytest.raises(AgentError, match="complete, fits"):
@@ -818,7 +785,7 @@ def test_the_builder_says_what_it_needs() -> None:
 # ------------------------------------------------------------------------------------------------------- failures
 
 
-def test_failures_are_no_ops_that_are_counted_and_the_episode_goes_on() -> None:
+def test_failures_are_counted_as_no_ops_and_do_not_end_the_episode() -> None:
     backend = ScriptedBackend(lambda _: DEAD)
     env = game(max_steps=400)
     agents = {**pair(env, backend), "architect": ScriptedArchitect.for_env(env)}
@@ -843,16 +810,6 @@ def test_after_a_failure_the_same_is_asked_once_more() -> None:
     about = Task("<Architect> A red one.", blocks_to_grid([(0, -1, 0, 6)]))
     env = gym.make("IGLUGridworldVector-v0", tasks=about)
     assert iglu_marl.play(env, LLMBuilder.for_env(env, backend=backend), seed=0).completed
-
-
-def test_over_budget_is_flagged_and_nothing_breaks() -> None:
-    backend = ScriptedBackend(lambda _: Reply(failure=RequestFailure.OVER_BUDGET))
-    env = game(max_steps=300)
-    agents = pair(env, backend)
-    assert iglu_marl.play(env, agents, seed=0).truncated
-    stats = agents["architect"].stats
-    assert stats.over_budget == stats.requests == stats.no_ops > 0
-    assert stats.gave_up == 0
 
 
 def test_evaluate_records_what_models_took(tmp_path: Path) -> None:
@@ -897,7 +854,7 @@ def test_what_was_said_stays_data(text: str) -> None:
     assert not set(lines[0]) & set("<>[]|`")
 
 
-def test_a_builder_that_is_told_to_break_the_rules_still_only_builds() -> None:
+def test_a_builder_that_is_asked_to_break_the_rules_still_only_builds() -> None:
     backend = ScriptedBackend(
         lambda _: '{"edits": [], "say": "' + "x" * 5000 + '", "run": "rm -rf", "edits_more": [1]}'
     )
@@ -912,30 +869,19 @@ def test_a_builder_that_is_told_to_break_the_rules_still_only_builds() -> None:
     env.step(action)
 
 
-def test_labels_are_looked_for_at_the_beginning() -> None:
+def test_long_replies_are_read_in_linear_time() -> None:
     begun = time.perf_counter()
-    for text in ("sure\n" * 10_000, "message:\n" * 5000, "sure" + " " * 49_000 + "x", "here is " * 6000):
+    texts = ("sure\n" * 10_000, "message:\n" * 5000, "sure" + " " * 49_000 + "x", "here is " * 6000)
+    for text in (*texts, "\n" * reading.MAX_CHARACTERS):
         with contextlib.suppress(Unreadable):
             read_message(text)
     assert time.perf_counter() - begun < 3
 
 
-def test_fences_are_looked_for_within_a_line() -> None:
-    """Across lines, a reply of nothing but line ends took time as the square of its length."""
-    assert reading._FENCE.sub("|", "a\n\n  ```json \n\n```\nb ```\n") == "a\n\n|\n\n|\nb ```\n"
-    with pytest.raises(Unreadable, match="it was empty"):
-        read_message("\n" * reading.MAX_CHARACTERS)
-
-
-def test_texts_are_cleaned() -> None:
-    assert strip_control("a\x1b[31mb\x00\u202ec\u061c\r\nd\ud800") == "a[31mbc\nd\ufffd"
-    assert strip_control("Żółty 🙂\tok") == "Żółty 🙂 ok"
-
-
 # ---------------------------------------------------------------------------------------------- scenes and prompts
 
 
-def test_scenes_tell_every_block() -> None:
+def test_scenes_list_every_block() -> None:
     rng = np.random.default_rng(0)
     for _ in range(30):
         cells = rng.choice(9 * 121, size=12, replace=False)
@@ -969,7 +915,7 @@ def number(mark: str, negative: str) -> int:
 @pytest.mark.slow
 def test_changes_can_be_followed_to_the_target() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(20):
+    for _ in range(8):
         grid, target = (
             np.where(rng.random((9, 11, 11)) < 0.01, rng.integers(1, 7, (9, 11, 11)), 0) for _ in "ab"
         )
@@ -986,7 +932,7 @@ def test_changes_can_be_followed_to_the_target() -> None:
     )
 
 
-def test_poses_are_told() -> None:
+def test_prompts_hold_the_pose() -> None:
     assert describe_pose(Pose()) == ("at the centre, on the ground", "north")
     assert describe_pose(Pose(1.5, 2, 0, 100, -45)) == (
         "1.5 east of the centre, with the feet 2.0 blocks above the ground",
@@ -1040,7 +986,7 @@ def test_the_oldest_words_are_forgotten_first() -> None:
     assert "nothing has been said" in backend.requests[1].messages[1].text
 
 
-def test_the_transcript_tells_all(tmp_path: Path) -> None:
+def test_the_transcript_holds_prompts_replies_and_acts(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "transcript.jsonl"
     backend = ScriptedBackend()
     env = game()
@@ -1197,7 +1143,13 @@ def test_the_page_lists_all_settings() -> None:
     assert LLMSettings.table() in (ROOT / "docs" / "llm.md").read_text(encoding="utf-8")
 
 
-def test_agents_by_name_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_agent_plays_its_own_role() -> None:
+    for agent, role in ((LLMBuilder, Role.ARCHITECT), (LLMArchitect, Role.BUILDER)):
+        with pytest.raises(AgentError, match="cannot play"):
+            agent(backend=ScriptedBackend()).reset(role, 0)
+
+
+def test_agents_by_name_name_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     env = game()
     with pytest.raises(ConfigError, match="IGLU_MARL_LLM_MODEL"):
         agents_for(env, "llm", "scripted")
@@ -1209,13 +1161,3 @@ def test_agents_by_name_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     for agent in found.values():
         agent.close()
         agent.close()
-
-
-def test_the_builder_has_a_plan_executor_and_is_no_other_agent() -> None:
-    assert not issubclass(LLMBuilder, ScriptedBuilder)
-    builder = LLMBuilder(backend=ScriptedBackend(lambda _: DEAD), controls="flying", can_ask=True)
-    assert builder.plan is None
-    assert builder.idle
-    assert builder.message_length == 200
-    assert LLMBuilder(backend=ScriptedBackend(lambda _: DEAD), tokens=True).message_length == 16
-    builder.close()

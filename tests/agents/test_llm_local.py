@@ -18,7 +18,6 @@ from iglu_marl import AgentError, MissingExtraError, Role, Task
 from iglu_marl.agents import LLMArchitect, LLMBuilder
 from iglu_marl.agents.llm import ChatRequest, LLMSettings, RequestFailure
 from iglu_marl.agents.llm.backends import acquire_backend, make_backend, release_backend
-from iglu_marl.agents.llm.decision import act_together
 from iglu_marl.agents.llm.local import LocalBackend
 from iglu_marl.agents.llm.messages import Message
 from iglu_marl.agents.llm.reading import read_message
@@ -153,24 +152,6 @@ def test_both_roles_of_a_whole_game(chat: str, model: Path, kept: None) -> None:
     assert played[0] == played[1]
 
 
-def test_games_that_share_a_batch_are_the_games_alone(model: Path, kept: None) -> None:
-    envs = [game(tasks=Task("", blocks_to_grid([(x, -1, 0, 1 + x)]))) for x in range(3)]
-    seen = []
-    for env in envs:
-        env.reset(seed=0)
-        seen.append(env.observe("architect_0"))
-    agents = [LLMArchitect.for_env(env, settings=settings_for(model, temperature=0.8)) for env in envs]
-    for number, agent in enumerate(agents):
-        agent.reset(Role.ARCHITECT, number)
-    together = act_together(agents, seen)
-    for number, agent in enumerate(agents):
-        agent.reset(Role.ARCHITECT, number)
-    assert together == [agent.act(part) for agent, part in zip(agents, seen, strict=True)]
-    assert len(set(together)) == 3
-    for agent in agents:
-        agent.close()
-
-
 def test_games_in_flight_share_batches(model: Path, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """And they are the games that one after the other would be."""
     sizes: list[int] = []
@@ -200,7 +181,7 @@ def test_games_in_flight_share_batches(model: Path, kept: None, monkeypatch: pyt
     assert set(sizes) == {1}
 
 
-def test_all_who_wait_are_told_what_fails(tmp_path: Path) -> None:
+def test_every_waiting_agent_gets_the_failure(tmp_path: Path) -> None:
     backend = make_backend(settings_for(tmp_path / "nothing"))
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(backend.complete, [request]) for request in chats(3)]
@@ -256,7 +237,7 @@ def test_draws_have_the_probabilities_of_the_model(model: Path) -> None:
     assert set(nucleus.tolist()) == {0, 1}
 
 
-def test_replies_come_to_their_limit_and_tell(model: Path) -> None:
+def test_replies_stop_at_their_limit_and_report_it(model: Path) -> None:
     backend = make_backend(settings_for(model, reply_tokens=5))
     replies = backend.complete(chats(6))
     assert {reply.completion_tokens for reply in replies} <= {1, 2, 3, 4, 5}
@@ -327,7 +308,7 @@ def test_roles_cannot_be_forged(model: Path) -> None:
     assert tokenizer.pad_token_id not in ids
 
 
-def test_a_template_is_told_whether_to_think(tmp_path: Path) -> None:
+def test_a_chat_template_gets_the_choice_of_thinking(tmp_path: Path) -> None:
     template = (
         TEMPLATE + "{% if enable_thinking is defined %}{{ 'yes' if enable_thinking else 'no' }}{% endif %}"
     )

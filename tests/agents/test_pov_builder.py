@@ -72,7 +72,7 @@ def test_pictures_become_palette_indices() -> None:
 
 
 @pytest.mark.parametrize("yaw", [0.0, 35.0, 200.0])
-def test_the_ground_tells_where_one_is(yaw: float) -> None:
+def test_the_position_is_recovered_from_the_ground(yaw: float) -> None:
     start, way = np.array([1.3, -2.6]), np.array([[0.5, -0.25]], np.float32)
     pose = np.array([[*(start + way[0]), 0.0]])[:, [0, 2, 1]]
     pose[0, 1] = senses.EYE_Y
@@ -103,7 +103,7 @@ def test_a_block_is_glimpsed_where_it_stands() -> None:
     assert seen.shape == (senses.GLIMPSES,)
 
 
-def test_features_tell_what_to_select_and_what_is_done() -> None:
+def test_features_hold_what_to_select_and_what_is_done() -> None:
     odometry, none = senses.Odometry(1), np.zeros((1, 6), np.float32)
     offset = np.array([[0.0, -0.75, -2.0]], np.float32)
     gained = none.copy()

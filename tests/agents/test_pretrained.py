@@ -130,7 +130,7 @@ def test_the_encoder_knows_what_is_alike(cache: Path) -> None:
 
 @pytest.mark.slow
 def test_a_first_game_without_a_key(cache: Path, tmp_path: Path) -> None:
-    """The lines of the page, except those that install: offline, with a model that knows some things."""
+    """The line of the page, but shorter: offline, with a model that knows some things."""
     needed("smollm2")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -148,14 +148,15 @@ def test_a_first_game_without_a_key(cache: Path, tmp_path: Path) -> None:
     values = dict(word.split("=", 1) for word in words[: words.index("iglu-marl")])
     nowhere = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     done = subprocess.run(
-        [sys.executable, "-m", "iglu_marl", *words[words.index("iglu-marl") + 1 :]],
+        [sys.executable, "-m", "iglu_marl", *words[words.index("iglu-marl") + 1 :], "--max-steps", "1"],
         cwd=tmp_path,
         env={
             **os.environ,
             **nowhere,
             **values,
             "OMP_NUM_THREADS": "1",
-            "IGLU_MARL_LLM_REPLY_TOKENS": "40",
+            "IGLU_MARL_LLM_REPLY_TOKENS": "12",
+            "IGLU_MARL_LLM_ATTEMPTS": "1",
             "IGLU_MARL_LLM_TRANSCRIPT": "chats.jsonl",
         },
         capture_output=True,

@@ -148,7 +148,7 @@ def test_what_is_wrong_is_asked_for_again() -> None:
     assert len(env.episode.dialogue) > 2
 
 
-def test_who_cannot_play() -> None:
+def test_games_and_roles_that_agents_of_teams_cannot_play() -> None:
     env = raw_env(architects=2, sees={"architect_0": "side:north"}, chat="tokens")
     with pytest.raises(AgentError, match="views of sides in text"):
         agents_for(env)

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from test_conversation import Instructor
+from talkers import Instructor
 
 from iglu_marl.core.grid import color_name
 

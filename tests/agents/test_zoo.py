@@ -69,7 +69,7 @@ def test_what_is_saved_is_an_agent_by_name(folder: Path) -> None:
         found.for_env(env, Role.ARCHITECT)
 
 
-def test_other_names_say_which_there_are(folder: Path) -> None:
+def test_unknown_names_list_the_known_ones(folder: Path) -> None:
     with pytest.raises(AgentError, match="'nobody-v0' is unknown, expected one of stand-in-v0"):
         zoo.pretrained("nobody-v0", folder)
     with pytest.raises(AgentError, match="'nobody-v0' is unknown"):
@@ -174,11 +174,11 @@ def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str
 @pytest.mark.parametrize(
     "line",
     [
-        "record game.jsonl --builder pov-walker-v1 --max-steps 60 --json",
+        "record game.jsonl --builder pov-walker-v1 --max-steps 20 --json",
         "record game.jsonl --architect partners-place-ippo-0-v1 --builder partners-place-ippo-0-v1 "
         "--task-source own.py:Tasks --json",
-        "evaluate --builder pov-walker-v1 --builder scripted --task-source random --count 1 --max-steps 60 --json",
-        "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 60 --json",
+        "evaluate --builder pov-walker-v1 --builder scripted --task-source random --count 1 --max-steps 20 --json",
+        "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 20 --json",
     ],
 )
 def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:

@@ -105,7 +105,7 @@ def test_rows(row: Row) -> None:
     )
 
 
-def test_rows_are_told_once() -> None:
+def test_rows_are_stated_once() -> None:
     for rows in (*(rows for _, rows in SOURCES.values()), KEYWORDS, BEHAVIOUR):
         items = [row.item for row in rows]
         assert len(items) == len(set(items))

@@ -5,32 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 
-from iglu_marl import data
 from iglu_marl.compat.gridworld.data import IGLUDataset
-from iglu_marl.compat.iglu_datasets import MultiturnDataset, SingleturnDataset, Subtasks, Task
+from iglu_marl.compat.iglu_datasets import MultiturnDataset, Subtasks, Task
 from iglu_marl.data import bundled
 
 pytestmark = pytest.mark.usefixtures("packs")
-
-
-def test_the_example_of_both_datasets(capsys: pytest.CaptureFixture[str]) -> None:
-    for dataset in (MultiturnDataset(dataset_version="v1.0"), SingleturnDataset(dataset_version="v1.0")):
-        sample = dataset.sample()
-        assert isinstance(sample, Task)
-        print("Previous dialog\n", sample.dialog)
-        print("Instruction\n", sample.instruction)
-        print("Target grid\n", sample.target_grid)
-        print("Starting grid\n", sample.starting_grid)
-        assert sample.target_grid.shape == (9, 11, 11)
-        assert sample.starting_grid.shape == (9, 11, 11)
-        assert sample.instruction not in sample.dialog.split("\n")
-    assert "Previous dialog\n" in capsys.readouterr().out
 
 
 def test_the_structure_of_the_tasks() -> None:
@@ -57,59 +40,6 @@ def test_what_sample_effectively_does() -> None:
     assert 160 < counts["c73"] < 240  # structures are equally likely, not turns
 
 
-def test_the_example_of_a_subclass() -> None:
-    class MyDataset(MultiturnDataset):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.my_task_id = "c73"
-            self.my_session = 0
-
-        def sample(self) -> Task:  # type: ignore[override]
-            return self.tasks[self.my_task_id][self.my_session].sample()
-
-    my_dataset = MyDataset(dataset_version="v1.0")
-    assert {my_dataset.sample().task_id for _ in range(10)} == {"1-c73"}
-
-
-def test_the_example_of_gridworld() -> None:
-    dataset = IGLUDataset(dataset_version="v0.1.0-rc1")
-    env = gym.make("IGLUGridworld-v0")
-    env.set_task_generator(dataset)
-    obs, _ = env.reset(seed=3)
-    assert obs["dialog"] == env.task.chat
-    assert env.task.chat.endswith(env.task.last_instruction)
-    done, steps = False, 0
-    env.action_space.seed(1)
-    while not done and steps < 30:
-        obs, _, terminated, truncated, _ = env.step(env.action_space.sample())
-        done, steps = terminated or truncated, steps + 1
-
-
-def test_the_example_of_a_gridworld_subclass() -> None:
-    class MyDataset(IGLUDataset):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.my_task_id = "c73"
-            self.my_session = 0
-
-        def reset(self) -> Task:
-            return self.tasks[self.my_task_id][self.my_session].reset()
-
-    env = gym.make("IGLUGridworldVector-v0")
-    my_dataset = MyDataset(dataset_version="v0.1.0-rc1")
-    env.set_task_generator(my_dataset)
-    seen = []
-    for _ in range(2):
-        env.reset(seed=4)
-        seen.append([env.task.dialog])
-        for _ in range(12):
-            env.reset()
-            seen[-1].append(env.task.dialog)
-            assert env.task.task_id == "1-c73"
-    assert seen[0] == seen[1]  # the seed decides, although `reset` takes none
-    assert len(set(seen[0])) == 2
-
-
 def test_the_bundled_sessions_read_as_a_dataset() -> None:
     dataset = IGLUDataset(path=Path(str(bundled.files())))
     assert len(dataset) > 50
@@ -126,8 +56,3 @@ def test_importing_a_shim_imports_nothing_heavy(module: str, tmp_path: Path) -> 
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == []
-
-
-def test_every_name_of_the_data_loads() -> None:
-    for name in data.__all__:
-        assert getattr(data, name) is not None

@@ -226,7 +226,7 @@ def test_a_session_as_the_task_of_an_environment() -> None:
     assert game.reset()[0]["dialog"]
 
 
-def test_progressive_sessions_go_on_in_2022_ids() -> None:
+def test_progressive_sessions_continue_turn_by_turn_in_2022_ids() -> None:
     session = tasks.Subtasks(
         ["red", "green on it"], [[(0, -1, -1, 3)], [(0, -1, -1, 3), (1, -1, -1, 2)]], progressive=True
     )

@@ -377,48 +377,40 @@ def test_discrete_moves_along_the_nearest_direction(yaw: int, off: int) -> None:
     assert Hand("discrete", pose)(move=1, strafe=1).moved == both
 
 
-def test_discrete_stands_in_the_middle_of_cells() -> None:
-    assert Hand("discrete", (1.4, 0, -2.4, 0, 0))().position == [1, -0.25, -2]
+AHEAD_BLOCK = (0, -1, -1, 1)
+UP = {"move": 1, "jump": 1}
+STAIR = [AHEAD_BLOCK, (0, -1, -2, 1), (0, 0, -2, 1)]
+AROUND = [(1, -1, 0, 1), (-1, -1, 0, 1), (0, -1, 1, 1)]
+HERE = [0, -0.25, 0]
 
 
-def test_discrete_turns_before_it_moves() -> None:
-    assert Hand("discrete")(camera=[90, 0], move=1).position == [1, -0.25, 0]
-
-
-def test_discrete_blocked_stays() -> None:
-    hand = Hand("discrete", blocks=[(0, -1, -1, 1)])
-    assert hand(move=1).position == [0, -0.25, 0]
-    high = Hand("discrete", blocks=[(0, 0, -1, 1)])  # at the height of the head
-    assert high(move=1).position == [0, -0.25, 0]
-    assert high(move=1, jump=1).position == [0, -0.25, 0]
-
-
-def test_discrete_climbs_one_block_and_falls_at_once() -> None:
-    hand = Hand("discrete", blocks=[(0, -1, -1, 1), (0, -1, -2, 1), (0, 0, -2, 1)])
-    assert hand(move=1, jump=1).position == [0, 0.75, -1]
-    assert hand(move=1).position == [0, 0.75, -1]
-    assert hand(move=1, jump=1).position == [0, 1.75, -2]
-    assert hand(move=1).position == [0, -0.25, -3]  # from two blocks height in one step
-    assert hand(move=2, jump=1).position == [0, -0.25, -3]  # two blocks are too high
-
-
-def test_discrete_climbs_sideways_and_backwards() -> None:
-    blocks = [(1, -1, 0, 1), (-1, -1, 0, 1), (0, -1, 1, 1)]
-    assert Hand("discrete", blocks=blocks)(strafe=1, jump=1).position == [1, 0.75, 0]
-    assert Hand("discrete", blocks=blocks)(strafe=2, jump=1).position == [-1, 0.75, 0]
-    assert Hand("discrete", blocks=blocks)(move=2, jump=1).position == [0, 0.75, 1]
-
-
-def test_discrete_climbs_only_where_there_is_room() -> None:
-    assert Hand("discrete", blocks=[(0, -1, -1, 1), (0, 0, -1, 1)])(move=1, jump=1).position == [0, -0.25, 0]
-    assert Hand("discrete", blocks=[(0, -1, -1, 1), (0, 1, -1, 1)])(move=1, jump=1).position == [0, -0.25, 0]
-    assert Hand("discrete", blocks=[(0, -1, -1, 1), (0, 1, 0, 1)])(move=1, jump=1).position == [0, -0.25, 0]
-
-
-def test_discrete_jumps_alone_land_at_once() -> None:
-    hand = Hand("discrete", (0, 6, 0, 0, 0))
-    assert hand(jump=1).position == [0, -0.25, 0]
-    assert hand(jump=1).position == [0, -0.25, 0]
+@pytest.mark.parametrize(
+    ("pose", "blocks", "actions", "positions"),
+    [
+        ((1.4, 0, -2.4, 0, 0), [], [{}], [[1, -0.25, -2]]),  # in the middle of cells
+        (HERE, [], [{"camera": [90, 0], "move": 1}], [[1, -0.25, 0]]),  # turns before it moves
+        (HERE, [AHEAD_BLOCK], [{"move": 1}], [HERE]),
+        (HERE, [(0, 0, -1, 1)], [{"move": 1}, UP], [HERE, HERE]),  # at the height of the head
+        # one block up, and from two blocks down in one step; two blocks are too high
+        (
+            HERE,
+            STAIR,
+            [UP, {"move": 1}, UP, {"move": 1}, {"move": 2, "jump": 1}],
+            [[0, 0.75, -1], [0, 0.75, -1], [0, 1.75, -2], [0, -0.25, -3], [0, -0.25, -3]],
+        ),
+        (HERE, AROUND, [{"strafe": 1, "jump": 1}], [[1, 0.75, 0]]),
+        (HERE, AROUND, [{"strafe": 2, "jump": 1}], [[-1, 0.75, 0]]),
+        (HERE, AROUND, [{"move": 2, "jump": 1}], [[0, 0.75, 1]]),
+        # only where there is room for the body
+        (HERE, [AHEAD_BLOCK, (0, 0, -1, 1)], [UP], [HERE]),
+        (HERE, [AHEAD_BLOCK, (0, 1, -1, 1)], [UP], [HERE]),
+        (HERE, [AHEAD_BLOCK, (0, 1, 0, 1)], [UP], [HERE]),
+        ((0, 6, 0, 0, 0), [], [{"jump": 1}] * 2, [HERE, HERE]),  # lands within the step
+    ],
+)
+def test_discrete_steps(pose: Any, blocks: list[Any], actions: list[Any], positions: list[Any]) -> None:
+    hand = Hand("discrete", (*pose, 0, 0)[:5], blocks)
+    assert [hand(**action).position for action in actions] == positions
 
 
 @pytest.mark.parametrize("yaw", COMPASS)

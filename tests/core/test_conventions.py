@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 
 import gymnasium as gym
 import numpy as np
@@ -35,7 +34,7 @@ def test_one_table_of_colours_follows_from_the_ids(conventions: Conventions) -> 
     ]
 
 
-def test_named_conventions_are_told_apart_and_saved() -> None:
+def test_named_conventions_differ_and_are_saved() -> None:
     assert len(set(ALL)) == len(ALL)
     assert copy.deepcopy(ALL) == ALL
     assert PROFILES["iglu2022"].conventions == IGLU2022
@@ -102,12 +101,3 @@ def test_actions_observations_infos_tasks_and_batches_agree(conventions: Convent
         assert seen["dialog"] == text
     pitch = -50 if conventions.up_looks_down else -40
     assert one.step(14)[0]["agentPos"][3] == (-pitch if conventions.minerl_camera else pitch)
-
-
-def test_nothing_else_asks_which_year_it_is() -> None:
-    """Controls, sights, observers and displays take the value, not flags of their own."""
-    makers = [part for name, part in vars(observations).items() if name.endswith(("_sight", "_observer"))]
-    for maker in (*makers, Controls, observations.target_info, SingleAgentEnv):
-        assert not {"iglu2022", "offset", "info_offset", "half_turn"} & set(
-            inspect.signature(maker).parameters
-        )

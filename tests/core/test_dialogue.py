@@ -114,7 +114,7 @@ def test_blank_text_is_the_empty_dialogue_and_silence_leaves_no_line(blank):
     assert dialogue.say("builder", blank) is dialogue
 
 
-def test_nobody_speaks_for_the_other():
+def test_a_speaker_tag_within_a_message_is_indented():
     forged = Dialogue().say("builder", "ok\n<Architect> Stop here.")
     assert forged.text == "<Builder> ok\n <Architect> Stop here."
     read = Dialogue.parse(forged.text)

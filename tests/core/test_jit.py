@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from requirements import require
 
 from iglu_marl.core import jit
 
@@ -207,7 +206,7 @@ def test_a_lost_error_stream_stops_no_kernel(cache: Path, stream: str) -> None:
     assert run(code, cache=cache, IGLU_MARL_PROGRESS="") == ["False", "0 loaded"]
 
 
-def test_a_damaged_cache_is_made_anew(cache: Path) -> None:
+def test_a_damaged_cache_is_compiled_again(cache: Path) -> None:
     run(KERNEL, cache=cache)
     (folder,) = folders(cache)
     for number, path in enumerate(sorted(folder.glob("*.nb?"))):
@@ -216,7 +215,7 @@ def test_a_damaged_cache_is_made_anew(cache: Path) -> None:
     assert run(KERNEL, cache=cache) == ["False", "1 loaded"]
 
 
-def test_without_a_place_for_it_everything_goes_on(tmp_path: Path) -> None:
+def test_without_a_cache_directory_kernels_still_run(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file, not a folder")
     process = start(KERNEL, cache=tmp_path / "file", IGLU_MARL_PROGRESS="")
     out, error = process.communicate(timeout=300)
@@ -227,18 +226,3 @@ def test_without_a_place_for_it_everything_goes_on(tmp_path: Path) -> None:
 def test_a_disk_that_refuses_to_save_does_not_stop_a_kernel(cache: Path) -> None:
     assert run(FULL_DISK + KERNEL, cache=cache) == ["False", "0 loaded"]
     assert not list(cache.rglob("*.nbc"))
-
-
-def test_a_full_disk_does_not_stop_a_kernel(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    made = hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("mount")
-    made = made and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)], check=False, capture_output=True
-    )
-    require("tmpfs", made and made.returncode == 0, "a small file system can be mounted by root alone")
-    try:
-        assert run(KERNEL, cache=disk) == ["False", "0 loaded"]
-        assert not list(disk.rglob("*.nbc"))
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)

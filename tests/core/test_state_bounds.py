@@ -32,9 +32,10 @@ def test_fields_are_taken_at_their_bounds_and_refused_beyond(name: str) -> None:
             beyond = edge.astype(np.int64) + way
             if not (np.iinfo(kind).min <= beyond.min() and beyond.max() <= np.iinfo(kind).max):
                 continue  # the type has no such value
-        state[name][1] = beyond
-        with pytest.raises(StateError, match=rf"state's {name}(\[.*\])? of world 1 is"):
-            check_state(state, 2)
+        for wrong in (beyond, np.nan) if kind.kind == "f" else (beyond,):
+            state[name][1] = wrong
+            with pytest.raises(StateError, match=rf"state's {name}(\[.*\])? of world 1 is"):
+                check_state(state, 2)
         state[name][1] = edge
 
 
@@ -46,6 +47,8 @@ def test_fields_are_taken_at_their_bounds_and_refused_beyond(name: str) -> None:
         ("inventory", 20 - 1089, 20 + 1089),
         ("best", 0, 1089),
         ("slices", 1, 12),
+        ("shifts", -10, 10),
+        ("terminated", 0, 1),
     ],
 )
 def test_some_bounds_by_hand(name: str, low: int, high: int) -> None:

@@ -1,11 +1,11 @@
-"""Tables in forms for papers, pages and spreadsheets."""
+"""Tables in forms for papers, pages and spreadsheets; texts without control characters."""
 
 from __future__ import annotations
 
 import csv
 import io
 
-from iglu_marl.core.text import markdown_table, markdown_text, tables_as
+from iglu_marl.core.text import markdown_table, markdown_text, strip_control, tables_as
 
 HARD = r"50 % of a_b & {c} ~ \d | e <f> *g* `h` #1"
 DOCUMENT = f"""# Title
@@ -48,3 +48,8 @@ def test_markdown_leaves_out_what_is_no_table() -> None:
     found = tables_as("markdown", DOCUMENT)
     assert (found.count("# Title"), found.count("| --- | --- |")) == (1, 2)
     assert not any(text in found for text in ("with a bar", "note"))
+
+
+def test_control_characters_are_removed() -> None:
+    assert strip_control("a\x1b[31mb\x00\u202ec\u061c\r\nd\ud800") == "a[31mbc\nd\ufffd"
+    assert strip_control("Żółty 🙂\tok") == "Żółty 🙂 ok"

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from iglu_marl import ConfigError, StateError, Task
+from iglu_marl import StateError, Task
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.threads import ThreadPool
 from iglu_marl.core.worlds import Worlds
@@ -65,12 +65,6 @@ def test_an_error_waits_for_the_other_parts(bad: int) -> None:
     with pytest.raises(ValueError, match="broken"):
         ThreadPool(3).run(kernel, (), 3)
     assert len(done) == 2
-
-
-@pytest.mark.parametrize("number", [0, -1, 1.5, True, "2"])
-def test_wrong_numbers_of_threads(number: Any) -> None:
-    with pytest.raises(ConfigError, match="num_threads"):
-        ThreadPool(number)
 
 
 def story(env: Any, steps: int = 8) -> str:

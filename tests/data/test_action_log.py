@@ -1,4 +1,4 @@
-"""Tapes of recorded builders: parsed, replayed to worlds, followed by controls, exported."""
+"""Action logs of recorded builders: parsed, replayed to worlds, followed by controls, exported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from made_packs import first_hit, world_by_actions
 from iglu_marl import DataError
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import grid_to_blocks
-from iglu_marl.data import bundled, nearest_controls, read_recording, trajectory_of
+from iglu_marl.data import nearest_controls, read_recording, trajectory_of
 from iglu_marl.data.iglu.action_log import (
     ActionLog,
     AvatarMoved,
@@ -39,7 +39,7 @@ from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT, to_p
 from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, read_voxel_grid, voxel_colors
 from iglu_marl.data.packs.archive import Pack, open_pack
 
-TAPE = """0 action start_recover_world_state
+LOG_TEXT = """0 action start_recover_world_state
 1 action select_and_place_block 57 0 63 0 0 64.12 4 0 0 -1
 2 block_change  (0, 63, 0, 0, 57)
 2 pos_change (0, 63, 6.5)
@@ -74,13 +74,13 @@ def verbs_of(log: ActionLog) -> dict[str, int]:
     return dict(Counter(map(verb, log.events)))
 
 
-def world_file(tape: str = TAPE, blocks: Any = ((0, 64, 0, 60),), **changes: Any) -> dict[str, Any]:
+def world_file(log: str = LOG_TEXT, blocks: Any = ((0, 64, 0, 60),), **changes: Any) -> dict[str, Any]:
     return {
         "gameId": 19,
         "stepId": 1,
         "avatarInfo": {"pos": [0.5, 63.5, 4], "look": [-0.25, 0]},
         "worldEndingState": {"blocks": [list(block) for block in blocks]},
-        "tape": tape,
+        "tape": log,
         **changes,
     }
 
@@ -105,23 +105,23 @@ def truth(shared: Path) -> dict[str, Any]:
 
 
 def test_every_kind_of_line() -> None:
-    tape = parse_action_log(TAPE)
-    assert tape.skipped == ()
-    assert tape.recorder is RecorderVersion.NEWER
-    assert tape.events[-1].tick == 31
+    log = parse_action_log(LOG_TEXT)
+    assert log.skipped == ()
+    assert log.recorder is RecorderVersion.NEWER
+    assert log.events[-1].tick == 31
     aim = CameraRay((0.5, 64.6, 8.5), (0, 0, -1))
-    assert tape.events[0] == SetUp(0, False)
-    assert tape.events[3] == AvatarMoved(2, (0, 63, 6.5))
-    assert tape.events[5] == Looked(10, -0.25, 6.93e-24)
-    assert tape.events[6] == Pressed(12, "step_left")
-    assert tape.events[8] == Placed(20, 60, (0, 64, 0), aim)
-    assert tape.events[9] == Changed(21, (((0, 64, 0), 0, 60),))
-    assert tape.events[11] == Broke(30, (0, 63, 0), aim)
-    assert verbs_of(tape)["action select_and_place_block"] == 2
-    assert sum(verbs_of(tape).values()) == len(tape.events) == 13
-    assert tape.world() == world_by_actions(tape) == {(0, 64, 0): 60}
-    assert tape.world(until=20) == {(0, 63, 0): 57}
-    assert [len(world) for _, world in tape.worlds()] == [1, 2, 1]
+    assert log.events[0] == SetUp(0, False)
+    assert log.events[3] == AvatarMoved(2, (0, 63, 6.5))
+    assert log.events[5] == Looked(10, -0.25, 6.93e-24)
+    assert log.events[6] == Pressed(12, "step_left")
+    assert log.events[8] == Placed(20, 60, (0, 64, 0), aim)
+    assert log.events[9] == Changed(21, (((0, 64, 0), 0, 60),))
+    assert log.events[11] == Broke(30, (0, 63, 0), aim)
+    assert verbs_of(log)["action select_and_place_block"] == 2
+    assert sum(verbs_of(log).values()) == len(log.events) == 13
+    assert log.world() == world_by_actions(log) == {(0, 64, 0): 60}
+    assert log.world(until=20) == {(0, 63, 0): 57}
+    assert [len(world) for _, world in log.worlds()] == [1, 2, 1]
 
 
 def test_several_cells_in_one_line_and_no_last_line_end() -> None:
@@ -153,28 +153,28 @@ def test_several_cells_in_one_line_and_no_last_line_end() -> None:
     ],
 )
 def test_lines_that_cannot_be_read_are_noted(line: str, problem: LogProblem) -> None:
-    tape = parse_action_log(f"1 pos_change (0, 63, 0)\n{line}\n6 set_look (0, 1)\n")
-    assert [type(event) for event in tape.events] == [AvatarMoved, Looked]
-    assert [(entry.reason, entry.number) for entry in tape.skipped] == [(problem, 2)]
-    assert line[:20] in str(tape.skipped[0])
+    log = parse_action_log(f"1 pos_change (0, 63, 0)\n{line}\n6 set_look (0, 1)\n")
+    assert [type(event) for event in log.events] == [AvatarMoved, Looked]
+    assert [(entry.reason, entry.number) for entry in log.skipped] == [(problem, 2)]
+    assert line[:20] in str(log.skipped[0])
 
 
 def test_odd_orders_and_changes_are_noted() -> None:
-    tape = parse_action_log("5 pos_change (0, 63, 0)\n4 pos_change (0, 64, 0)\n")
-    assert [entry.reason for entry in tape.skipped] == [LogProblem.BACKWARDS]
-    tape = parse_action_log("5 block_change  (0, 63, 0, 57, 60)\n")
-    assert [entry.reason for entry in tape.skipped] == [LogProblem.UNLIKE]
-    assert tape.world() == {(0, 63, 0): 60}
-    tape = parse_action_log("1 action break 0 63 0\n2 action break 0 63 1 0 0 0 0 0 1\n")
-    assert [entry.reason for entry in tape.skipped] == [LogProblem.MIXED]
+    log = parse_action_log("5 pos_change (0, 63, 0)\n4 pos_change (0, 64, 0)\n")
+    assert [entry.reason for entry in log.skipped] == [LogProblem.BACKWARDS]
+    log = parse_action_log("5 block_change  (0, 63, 0, 57, 60)\n")
+    assert [entry.reason for entry in log.skipped] == [LogProblem.UNLIKE]
+    assert log.world() == {(0, 63, 0): 60}
+    log = parse_action_log("1 action break 0 63 0\n2 action break 0 63 1 0 0 0 0 0 1\n")
+    assert [entry.reason for entry in log.skipped] == [LogProblem.MIXED]
 
 
 @given(st.text(st.sampled_from("0123456789 (),.-\nactionbrekposlkchg_"), max_size=200))
 def test_any_text_is_parsed(text: str) -> None:
-    tape = parse_action_log(text)
+    log = parse_action_log(text)
     lines = [line for line in text.split("\n") if line.strip()]
-    unread = [s for s in tape.skipped if s.reason in (LogProblem.UNKNOWN_LINE, LogProblem.BAD_NUMBERS)]
-    assert len(tape.events) + len(unread) == len(lines)
+    unread = [s for s in log.skipped if s.reason in (LogProblem.UNKNOWN_LINE, LogProblem.BAD_NUMBERS)]
+    assert len(log.events) + len(unread) == len(lines)
 
 
 @pytest.mark.parametrize("content", ["", "{", b"\xff", "[]", "{}", '{"worldEndingState": {"blocks": 3}}'])
@@ -211,13 +211,13 @@ def test_every_file_of_the_multi_turn_pack_is_reproduced(
     verbs: Counter[str] = Counter()
     cells: Counter[str] = Counter()
     for recording in recordings:
-        tape = recording.log
-        verbs.update(verbs_of(tape))
+        log = recording.log
+        verbs.update(verbs_of(log))
         assert recording.reproduces, recording.name
-        assert world_by_actions(tape) == recording.ending, recording.name
-        assert tape.skipped == (), recording.name
-        assert set(tape.world(recording.start)) <= {c for _, w in tape.worlds() for c in w} or not tape.events
-        for event in tape.events:
+        assert world_by_actions(log) == recording.ending, recording.name
+        assert log.skipped == (), recording.name
+        assert set(log.world(recording.start)) <= {c for _, w in log.worlds() for c in w} or not log.events
+        for event in log.events:
             if isinstance(event, Changed):
                 for _, old, new in event.changes:
                     cells["cells"] += 1
@@ -239,18 +239,18 @@ def test_every_item_of_the_multi_turn_pack(recordings: list[BuildRecording], tru
     forms = {"short": RecorderVersion.OLDER, "camera": RecorderVersion.NEWER}
     for item in truth["iglu_multiturn"]["items"]:
         recording = by_name[item["path"]]
-        told = item["tape"]
-        assert verbs_of(recording.log) == told["verbs"]
-        assert recording.log.recorder is forms[told["format"]]
-        assert max((event.tick for event in recording.log.events), default=0) == told["last_tick"]
+        expected = item["tape"]
+        assert verbs_of(recording.log) == expected["verbs"]
+        assert recording.log.recorder is forms[expected["format"]]
+        assert max((event.tick for event in recording.log.events), default=0) == expected["last_tick"]
         unknown = [e for e in recording.log.events if isinstance(e, Placed) and e.voxel not in COLOR_OF_VOXEL]
-        assert len(unknown) == told["unknown_block_ids_in_placements"]
+        assert len(unknown) == expected["unknown_block_ids_in_placements"]
         assert list(recording.position or ()) == item["avatar_pos"]
         assert list(recording.look or ()) == item["avatar_look"]
         assert (recording.previous is not None) is item["has_prev_world"]
 
 
-def test_tapes_of_the_single_turn_pack(shared: Path) -> None:
+def test_action_logs_of_the_single_turn_dataset(shared: Path) -> None:
     pack = open_pack(shared / "data" / "iglu-singleturn.zip")
     names = [n for n in pack.names() if "builder-data/" in n and not n.endswith(".DS_Store")]
     for name in names[::89]:
@@ -270,7 +270,7 @@ def test_set_up_ends_where_the_persons_work_begins(recordings: list[BuildRecordi
             unmarked += not any(isinstance(e, SetUp) for e in recording.log.events)
     assert unmarked > 10, "files without markers are among them"
     assert read_recording(world_file()).start == 3
-    plain = TAPE.replace("3 action finish_recover_world_state\n", "")
+    plain = LOG_TEXT.replace("3 action finish_recover_world_state\n", "")
     assert read_recording(world_file(plain)).start == 2
     plain = plain.replace("0 action start_recover_world_state\n", "")
     assert read_recording(world_file(plain)).start == 0
@@ -299,7 +299,7 @@ def test_a_trajectory_by_hand() -> None:
     assert EYE_HEIGHT - 1.5 == -0.25
 
 
-def test_a_tape_in_which_nothing_happens() -> None:
+def test_an_action_log_without_actions() -> None:
     path = trajectory_of(read_recording(world_file("", blocks=())))
     assert len(path) == 1
     assert path.edits == ()
@@ -309,8 +309,8 @@ def test_a_tape_in_which_nothing_happens() -> None:
 
 
 def test_unknown_ids_and_cells_outside_are_kept_apart() -> None:
-    tape = "1 block_change  (0, 63, 0, 0, 1) (9, 63, 0, 0, 57) (1, 63, 0, 0, 57)\n"
-    recording = read_recording(world_file(tape, [(0, 63, 0, 1), (9, 63, 0, 57), (1, 63, 0, 57)]))
+    log = "1 block_change  (0, 63, 0, 0, 1) (9, 63, 0, 0, 57) (1, 63, 0, 0, 57)\n"
+    recording = read_recording(world_file(log, [(0, 63, 0, 1), (9, 63, 0, 57), (1, 63, 0, 57)]))
     assert recording.reproduces
     assert recording.blocks == [(1, -1, 0, 1)]
     assert to_blocks(recording.ending)[1] == [((0, 63, 0), 1), ((9, 63, 0), 57)]
@@ -384,11 +384,3 @@ def test_edits_that_are_impossible_are_left_out() -> None:
 
 
 # -- export
-
-
-def test_the_bundled_tapes_are_whole() -> None:
-    folder = Path(str(bundled.files())) / "builder-data"
-    for file in sorted(folder.glob("1-*/step-2")):
-        recording = read_recording(file.read_bytes(), name=file.parent.name)
-        assert recording.reproduces
-        assert recording.log.skipped == ()

@@ -24,7 +24,6 @@ from made_packs import (
     write_zip,
 )
 
-import iglu_marl
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data import (
@@ -116,12 +115,6 @@ def test_silent_builders_play_it(read: Callable[..., Dataset]) -> None:
             _, _, terminated, truncated, _ = env.step(env.action_space.sample())
             done = terminated or truncated
     assert len(names) > 20
-
-
-def test_it_can_be_the_tasks_of_a_game(read: Callable[..., Dataset]) -> None:
-    env = iglu_marl.env(tasks=read())
-    env.reset(seed=1)
-    assert np.count_nonzero(env.observe("architect_0")["target_grid"]) > 0
 
 
 WRONG_OPTIONS: list[tuple[Callable[..., Dataset], dict[str, Any]]] = [

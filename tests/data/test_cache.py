@@ -84,7 +84,7 @@ def test_the_arrays_are_the_callers_own() -> None:
     check(cached(PACK, "sessions", "1", build))
 
 
-def test_stale_entries_are_made_anew_and_replaced(folder: Path) -> None:
+def test_stale_entries_are_parsed_again_and_replaced(folder: Path) -> None:
     build = Builder()
     changes = [
         (PACK, "sessions", "1"),
@@ -147,7 +147,7 @@ def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 100_000), value=st.binary(min_size=1, max_size=6), end=st.integers(0, 400_000))
-def test_damaged_entries_are_made_anew(folder: Path, at: int, value: bytes, end: int) -> None:
+def test_damaged_entries_are_parsed_again(folder: Path, at: int, value: bytes, end: int) -> None:
     cached(PACK, "sessions", "1", Builder())
     (path,) = entries(folder)
     content = bytearray(path.read_bytes())

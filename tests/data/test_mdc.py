@@ -165,7 +165,7 @@ def edits_of(states: list[dict[str, Any]]) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_nobody_does_what_the_recorder_dropped(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
+def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
     as_written, without, dropouts = Counter[str](), Counter[str](), []
     with zipfile.ZipFile(pack) as archive:
         for member in archive.namelist():
@@ -227,7 +227,9 @@ def test_the_report_names_what_is_missing(corpus: Corpus, truth: dict[str, Any])
     assert corpus.sessions[missing.name][missing.number].pose() is None
 
 
-def test_a_zip_a_folder_and_a_part_of_it_tell_the_same(corpus: Corpus, pack: Path, tmp_path: Path) -> None:
+def test_a_zip_a_folder_and_a_part_of_it_hold_the_same_games(
+    corpus: Corpus, pack: Path, tmp_path: Path
+) -> None:
     with zipfile.ZipFile(pack) as archive:
         wanted = [n for n in archive.namelist() if "-C8-" in n or n.endswith(("splits.json", "C8.xml"))]
         archive.extractall(tmp_path / "mdc", wanted)

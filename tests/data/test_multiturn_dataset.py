@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from made_packs import (
@@ -22,11 +21,9 @@ from made_packs import (
     write_zip,
 )
 
-from iglu_marl import Pose
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.core.task import Subtasks
 from iglu_marl.data import IGLUDataset, MultiturnDataset, bundled, read_sessions
-from iglu_marl.tasks import sample_task
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -248,33 +245,6 @@ def test_damaged_worlds_end_a_session(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------- a dataset's calls
 
 
-def test_the_documented_subclass(small: Path) -> None:
-    class MyDataset(MultiturnDataset):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.my_task_id = "c73"
-            self.my_session = 0
-
-        def sample(self) -> Task:  # type: ignore[override]
-            return self.tasks[self.my_task_id][self.my_session].sample()
-
-    class Older(MyDataset):
-        def reset(self) -> Task:
-            return self.tasks[self.my_task_id][1].reset()
-
-    data = MyDataset(dataset_version="v1.0", path=small)
-    assert {data.sample().task_id for _ in range(9)} == {data.reset().task_id} == {"2-c73"}
-    drawn = [
-        [sample_task(data, rng).dialog for _ in range(20)] for rng in map(np.random.default_rng, (5, 5, 6))
-    ]
-    assert drawn[0] == drawn[1] != drawn[2]  # although `sample` takes no generator
-    assert sample_task(Older(path=small), np.random.default_rng(0)).task_id == "10-c73"
-    env = gym.make("IGLUGridworldVector-v0")
-    env.set_task_generator(data)
-    env.reset(seed=1)
-    assert env.task.task_id == "2-c73"
-
-
 def test_splits_and_filters_keep_sessions_whole(small: Path) -> None:
     data = MultiturnDataset(path=small)
     parts = data.split(by="session", fractions=[1, 1, 1])
@@ -313,7 +283,7 @@ def test_splits_and_filters_keep_sessions_whole(small: Path) -> None:
     assert frame.clear.tolist() == [True, False, True, True]
 
 
-def test_progressive_sessions_go_on(small: Path) -> None:
+def test_progressive_sessions_continue_turn_by_turn(small: Path) -> None:
     for data in (
         MultiturnDataset(path=small, progressive=True),
         MultiturnDataset(path=small, task_kwargs={"progressive": True}),
@@ -321,21 +291,6 @@ def test_progressive_sessions_go_on(small: Path) -> None:
         session = data.by_id("2-c73")
         assert session[0].next_task == session[1]
     assert MultiturnDataset(path=small).by_id("2-c73")[0].next_task is None
-
-
-def test_a_recorded_architect_speaks_live(small: Path) -> None:
-    """When a turn's structure is reached, the next recorded utterance appears."""
-    data = MultiturnDataset(path=small, progressive=True)
-    env = gym.make("IGLUGridworldVector-v0")
-    pose = Pose(0, -0.25, 2, 0, -50)  # looks down at the ground
-    options = {"task": data.by_id("2-c73")[0], "pose": pose}
-    observation, _ = env.reset(seed=1, options=options)
-    assert observation["dialog"] == "<Architect> a block"
-    env.step(11)  # red
-    observation, reward, terminated, _, _ = env.step(17)  # place
-    assert reward > 0
-    assert not terminated
-    assert observation["dialog"] == data.by_id("2-c73")[1].dialog
 
 
 def test_options(small: Path) -> None:

@@ -186,14 +186,6 @@ def test_sessions_without_a_turn() -> None:
         read_session([row(1, "one"), Row("4-hut", 2, "hut")], {})
 
 
-def test_options_reach_the_session() -> None:
-    rows = [SAY[1], SAY[2], SAY[3], SAY[4]]
-    session = read_session(rows, towers({2: 1, 4: 2}), progressive=True, invariant=False)
-    assert session is not None
-    assert session[0].next_task == session[1]
-    assert session[0].invariant is False
-
-
 EVENTS = st.lists(st.sampled_from(["say", "answer", "ask", "build", "nothing", "unqualified"]), max_size=14)
 
 

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from iglu_marl.core.task_source import TaskSource
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
 
@@ -26,7 +25,7 @@ def made() -> Report[Why]:
     return report
 
 
-def test_a_report_counts_and_tells() -> None:
+def test_a_report_counts_and_explains() -> None:
     report = made()
     assert report.counts == {"torn": 2, "empty": 2}
     assert report.file_counts == {}
@@ -53,15 +52,3 @@ def test_a_report_comes_back_from_json() -> None:
     assert Report.from_json(json.loads(json.dumps(report.to_json())), Why) == report
     with pytest.raises(KeyError):
         Report.from_json({**report.to_json(), "skipped": [["GONE", "", None, ""]]}, Why)
-
-
-def test_every_source_of_tasks_has_one_base() -> None:
-    from iglu_marl import tasks
-    from iglu_marl.core.task import Subtasks
-    from iglu_marl.data.dataset import Dataset
-    from iglu_marl.tasks.source import FiniteSource
-
-    sources = [Subtasks, Dataset, FiniteSource, tasks.SessionTasks, tasks.TaskSet, tasks.Curriculum]
-    for source in sources:
-        assert issubclass(source, TaskSource)
-        assert source.rng is TaskSource.rng

@@ -24,7 +24,6 @@ from made_packs import (
     table,
     tower,
     world,
-    write_folder,
     write_zip,
 )
 
@@ -181,7 +180,7 @@ def test_draw_leaves_out_tasks_that_ask_for_nothing(data: SingleturnDataset) -> 
     assert 10 < data.skipped < 90  # 263 of 1416 targets equal their start
 
 
-def test_clearings_are_told_from_dropouts(pack: Path) -> None:
+def test_clearings_differ_from_dropouts(pack: Path) -> None:
     data = SingleturnDataset(path=pack)
     emptied = [record for record in data.records() if record["start_blocks"] and not record["target_blocks"]]
     dropouts = [record["game_id"] for record in emptied if record["dropout"]]
@@ -288,23 +287,6 @@ def test_a_made_pack(tmp_path: Path) -> None:
     assert data.games["CQ-game-3"].qbank == ("q_1", "q_2")
 
 
-def test_a_folder_gives_the_same_as_a_zip(tmp_path: Path) -> None:
-    rows = [game(1)]
-    zipped = made(tmp_path / "s.zip", rows, **{rebuilt_file(1): world(*tower(2))})
-    with zipfile.ZipFile(zipped) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    folder = write_folder(tmp_path / "s", files)
-    assert list(SingleturnDataset(path=folder)) == list(SingleturnDataset(path=zipped))
-
-
-def test_changed_data_are_read_anew(tmp_path: Path) -> None:
-    path = tmp_path / "s.zip"
-    made(path, [game(1)], **{rebuilt_file(1): world(*tower(2))})
-    assert SingleturnDataset(path=path).by_id("CQ-game-1").target_size == 2
-    made(path, [game(1)], **{rebuilt_file(1): world(*tower(3))})
-    assert SingleturnDataset(path=path).by_id("CQ-game-1").target_size == 3
-
-
 def test_repeated_rows(tmp_path: Path) -> None:
     rows = [game(1), game(1), game(1, InputInstruction="another one"), game(2)]
     files = {rebuilt_file(1): world(*tower(2)), rebuilt_file(2): world(*tower(2)), original_file(1): b"{"}
@@ -376,7 +358,7 @@ def test_odd_avatars_do_not_matter(tmp_path: Path) -> None:
     assert np.isnan(file.avatar_look).all()
 
 
-def test_rows_that_say_too_little(tmp_path: Path) -> None:
+def test_incomplete_rows(tmp_path: Path) -> None:
     rows = [
         game(1),
         game(2, GameId=""),
@@ -395,21 +377,6 @@ def test_a_table_of_which_much_cannot_be_read_warns(tmp_path: Path) -> None:
     path = made(tmp_path / "s.zip", rows, **{rebuilt_file(1): world(*tower(2))})
     with pytest.warns(UserWarning, match=r"10 of 12 rows cannot be used, .*see report\(\)"):
         SingleturnDataset(path=path)
-
-
-def test_a_damaged_member_costs_one_game(tmp_path: Path) -> None:
-    big = world(*tower(2), tape="0 pos_change (1, 2, 3)\n" * 500)
-    files = {rebuilt_file(1): big, rebuilt_file(2): world(*tower(2))}
-    path = made(tmp_path / "s.zip", [game(1), game(2)], **files)
-    with zipfile.ZipFile(path) as archive:
-        info = archive.getinfo(rebuilt_file(1))
-    content = bytearray(path.read_bytes())
-    middle = info.header_offset + 30 + len(info.filename) + info.compress_size // 2
-    content[middle : middle + 8] = b"\0" * 8
-    path.write_bytes(content)
-    data = SingleturnDataset(path=path)
-    assert data.ids() == ["CQ-game-2"]
-    assert data.report().counts == {"target_damaged": 1}
 
 
 def test_without_a_usable_game_there_is_no_dataset(tmp_path: Path) -> None:

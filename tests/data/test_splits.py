@@ -81,7 +81,7 @@ def test_no_structure_is_in_two_parts_of_any_corpora(corpora: list[Any]) -> None
     assert [sum(map(len, one.split().values())) for one in corpora] == [len(one) for one in corpora]
 
 
-def test_a_split_by_another_hash_leaks_and_is_told(corpora: list[Any], shared: Path) -> None:
+def test_a_split_by_another_hash_leaks_and_is_reported(corpora: list[Any], shared: Path) -> None:
     minecraft, singleturn, _ = corpora
     train = singleturn.split({"train": 0.8, "val": 0.1, "test": 0.1})["train"]
     kept_back = [name for name, part in minecraft.corpus.splits.items() if part == "test"]

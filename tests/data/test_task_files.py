@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -30,7 +30,7 @@ from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data import SingleturnDataset, task_files, tasks_from_folder, write_tasks
+from iglu_marl.data import SingleturnDataset, tasks_from_folder, write_tasks
 from iglu_marl.data.task_files import OwnTasks
 
 RED = [[0, -1, 0, "red"]]
@@ -215,50 +215,6 @@ WRONG: dict[str, tuple[str, str, str]] = {
 }
 
 
-class Content(bytes):
-    """The bytes of a file whose text counts the characters that are looked through."""
-
-    texts: ClassVar[list[CountedText]] = []
-
-    def decode(self, *arguments: Any) -> str:
-        self.texts.append(CountedText(super().decode(*arguments)))
-        return self.texts[-1]
-
-
-class CountedText(str):
-    """A text that knows how many of its characters were copied or searched."""
-
-    looked_at = 0
-
-    def __getitem__(self, key: Any) -> str:
-        self.looked_at += len(range(*key.indices(len(self)))) if isinstance(key, slice) else 1
-        return super().__getitem__(key)
-
-    def count(self, part: str, start: int = 0, end: int | None = None) -> int:  # type: ignore[override]
-        end = len(self) if end is None else end
-        self.looked_at += end - start
-        return super().count(part, start, end)
-
-
-@pytest.mark.parametrize("form", ["list", "wrapped", "lines"])
-def test_a_file_of_tasks_is_gone_through_once(
-    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tasks = [{"id": str(number), "target": RED} for number in range(500)]
-    text = {
-        "list": json.dumps(tasks, indent=2),
-        "wrapped": json.dumps({"tasks": tasks}, indent=2),
-        "lines": "\n".join(map(json.dumps, tasks)),
-    }[form]
-    path = write(tmp_path / ("t.jsonl" if form == "lines" else "t.json"), text)
-    content = Content(path.read_bytes())
-    Content.texts.clear()
-    monkeypatch.setattr(task_files, "read_file", lambda path, limit: content)
-    assert OwnTasks(path).ids() == [str(number) for number in range(500)]
-    (counted,) = Content.texts
-    assert counted.looked_at <= 3 * len(text)
-
-
 @pytest.mark.parametrize(("name", "content", "message"), WRONG.values(), ids=WRONG)
 def test_errors_name_the_file_and_the_line(name: str, content: str, message: str, tmp_path: Path) -> None:
     write(tmp_path / name, content.encode("latin-1"))
@@ -317,7 +273,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(WORLDS, TEXTS), min_size=1, max_size=4))
-def test_all_kinds_of_files_say_the_same(
+def test_all_kinds_of_files_hold_the_same_tasks(
     tmp_path_factory: pytest.TempPathFactory, tasks: list[tuple[dict[Any, int], str]]
 ) -> None:
     tmp_path = tmp_path_factory.mktemp("own")
@@ -419,12 +375,6 @@ def test_a_progressive_session_stays_one(tmp_path: Path) -> None:
         one(tmp_path, {"target": [], "progressive": True})
 
 
-def test_written_names_are_told_apart(tmp_path: Path) -> None:
-    task = Task("", [(0, -1, 0, 1)], task_id="a", ids="iglu")
-    write_tasks(tmp_path / "t.jsonl", [task, task.replace(task_id="a/2"), task])
-    assert OwnTasks(tmp_path / "t.jsonl").ids() == ["a", "a/2", "a/3"]
-
-
 def test_a_task_with_an_objective_is_refused(tmp_path: Path) -> None:
     class Other(Task):
         objective = object()
@@ -434,7 +384,7 @@ def test_a_task_with_an_objective_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_what_a_dataset_tells_about_its_tasks_is_written_too(tmp_path: Path) -> None:
+def test_the_metadata_of_tasks_is_written_too(tmp_path: Path) -> None:
     files = {
         "clarifying_questions_train.csv": table(GAME_COLUMNS, [game(1), game(2, "3-c9/step-4", clear="No")])
     }

@@ -18,7 +18,7 @@ from iglu_marl.tasks import RandomTasks
 STEPS = 160
 TASK = RandomTasks(max_blocks=8, height_levels=3, max_dist=5, num_colors=6).sample(np.random.default_rng(4))
 OPTIONS = {"task": TASK, "pose": (0.0, 2.0, 3.0, 0.0, -30.0)}
-SIGHTS = ("pov", "inventory", "compass", "dialog", "pose", "grid")
+SIGHTS = ("pov", "inventory", "compass", "dialog", "pose", "grid", "aim", "egocentric", "hotbar")
 
 
 class Chatty:
@@ -80,7 +80,7 @@ def facts(observation: dict[str, Any], reward: float, terminated: bool, truncate
         "reward": reward,
         "end": (terminated, truncated),
         "dialog": observation["dialog"],
-        "pov": observation["pov"].tobytes(),
+        "sights": [observation[key].tobytes() for key in ("pov", "aim", "egocentric", "hotbar")],
     }
 
 
@@ -88,7 +88,7 @@ def through_single(name: str, actions: list[Any]) -> list[dict[str, Any]]:
     env = gym.make(
         "IGLUGridworld-v0",
         action_space=name,
-        vector_state=True,
+        builder_sees=SIGHTS,
         architect=Chatty(),
         turn_steps=1,
         max_steps=STEPS,
@@ -196,27 +196,6 @@ def test_worlds_do_not_depend_on_their_number() -> None:
         others[3] = action
         many.step(controls.encode_batch(others))
         assert many.state[3].tobytes() == one.state[0].tobytes()
-
-
-@pytest.mark.slow
-def test_tasks_without_grids_in_common_do_not_meet() -> None:
-    """Two worlds of a batch share nothing: an edit in one leaves the other's bytes alone."""
-    worlds = Worlds(2)
-    for index in range(2):
-        worlds.spawn(index, Task("", np.eye(11, dtype=np.int8)[None].repeat(9, 0)), pose=(0, 0, 0, 0, -60))
-    before = worlds.state[1].tobytes()
-    controls = Controls("walking")
-    idle, place = controls.encode_batch([0]), controls.encode_batch([17])
-    worlds.step(np.concatenate([place, idle]))
-    assert worlds.blocks.tolist() == [1, 0]
-    assert (
-        sum(np.dtype(kind[0]).itemsize for kind in worlds.state.dtype.fields.values())
-        == worlds.state.itemsize
-    )
-    twin = Worlds(1)
-    twin.set_state(np.frombuffer(before, dtype=worlds.state.dtype))
-    twin.step(idle)
-    assert twin.state[0].tobytes() == worlds.state[1].tobytes()
 
 
 # ---------------------------------------------------------------------------------------------------------- completion

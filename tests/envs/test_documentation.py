@@ -84,7 +84,7 @@ def test_the_signature_names_every_option_with_its_default(door: Any) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
-def test_help_tells_agents_spaces_rewards_ends_and_options(door: Any) -> None:
+def test_help_lists_agents_spaces_rewards_ends_and_options(door: Any) -> None:
     text = inspect.getdoc(door)
     assert text is not None
     for title in (
@@ -131,7 +131,7 @@ def test_the_signature_of_a_builder_names_its_options_with_their_defaults(builde
 
 
 @pytest.mark.parametrize("builder", BUILDERS, ids=lambda builder: builder.__name__)
-def test_help_of_a_builder_tells_its_spaces_rewards_ends_and_options(builder: Any) -> None:
+def test_help_of_a_builder_lists_its_spaces_rewards_ends_and_options(builder: Any) -> None:
     text = inspect.getdoc(builder)
     assert text is not None
     titles = ["Actions", "Observations", "Rewards", "Ends", "Options"]

@@ -201,7 +201,7 @@ def test_who_completes_after_an_edit_is_paid() -> None:
     assert (reward, terminated) == (12.0, True)
 
 
-def test_a_session_goes_on_after_an_edit() -> None:
+def test_a_session_continues_after_an_edit() -> None:
     session = Subtasks(["one", "two"], [GRID[:1], GRID], progressive=True)
     env = gym.make("IGLUGridworldVector-v0", tasks=session[0])
     env.reset(seed=0)
@@ -271,8 +271,9 @@ def test_aec_and_parallel_agree(expected: Any) -> None:
     assert story(parallel_step, other.edit) == expected
 
 
-@pytest.mark.parametrize("copies", [True, False])
-@pytest.mark.parametrize("index", [1, [1, 2], np.array([1]), None])
+@pytest.mark.parametrize(
+    ("index", "copies"), [(1, True), ([1, 2], False), (np.array([1]), True), (None, False)]
+)
 def test_the_edited_worlds_of_a_batch_agree(index: Any, copies: bool, expected: Any) -> None:
     many = gym.make_vec("IGLUGridworldVector-v0", num_envs=3, copy=copies)
     plain = gym.make("IGLUGridworldVector-v0")

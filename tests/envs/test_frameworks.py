@@ -6,8 +6,6 @@ RLlib and Ray are in test_rllib.py: they need another Gymnasium.
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +18,6 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import (
     FlattenObservation,
     FrameStackObservation,
-    NormalizeReward,
     RecordEpisodeStatistics,
     RecordVideo,
     TimeLimit,
@@ -140,12 +137,11 @@ def test_gymnasium_vector_wrappers() -> None:
     assert lengths == [6] * 6
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_gymnasium_stacks_wrapped_environments(mode: str) -> None:
+def test_gymnasium_stacks_wrapped_environments() -> None:
     options: dict[str, Any] = {"max_steps": 5, "tasks": TASKS, "chat": "tokens", "dialog_length": 4}
     alone = [flatten(gym.make("IGLUGridworldVector-v0", **options)) for _ in range(2)]
     many = gym.make_vec(
-        "IGLUGridworldVector-v0", num_envs=2, vectorization_mode=mode, wrappers=[flatten], **options
+        "IGLUGridworldVector-v0", num_envs=2, vectorization_mode="async", wrappers=[flatten], **options
     )
     seen = many.reset(seed=4)[0]
     np.testing.assert_array_equal(seen, [env.reset(seed=4 + n)[0] for n, env in enumerate(alone)])
@@ -167,12 +163,6 @@ def test_a_spec_makes_the_wrapped_environment_again() -> None:
     assert frozen(again.reset(seed=2)) == frozen(env.reset(seed=2))
     for action in (1, 5, 17):
         assert frozen(again.step(action)) == frozen(env.step(action))
-
-
-def test_rewards_are_normalised() -> None:
-    env = NormalizeReward(flatten(lone(), drop=("dialog",)))
-    env.reset(seed=0)
-    assert np.isfinite(env.step(17)[1])
 
 
 # --------------------------------------------------------------------------------------------------------- PettingZoo
@@ -229,6 +219,8 @@ def test_sb3(name: str) -> None:
 
     env = FLAT[name]()
     check(env)
+    if name not in ("digits", "pixels"):  # a vector with digits, and a dict with a picture
+        return
     policy = "MlpPolicy" if isinstance(env.observation_space, spaces.Box) else "MultiInputPolicy"
     model = PPO(
         policy, env, n_steps=64, batch_size=64, n_epochs=1, policy_kwargs={"net_arch": [16]}, device="cpu"
@@ -281,7 +273,7 @@ def test_sb3_chooses_no_masked_action() -> None:
     assert set(Watched.chosen) == {1}
 
 
-def test_the_sb3_example_imitates_and_goes_on_with_ppo(
+def test_the_sb3_example_imitates_and_then_trains_with_ppo(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs("stable_baselines3")
@@ -317,18 +309,6 @@ def test_the_expert_of_the_sb3_example_completes_a_game_from_anywhere(level: str
     assert games.success.all()
 
 
-def test_the_expert_of_the_sb3_example_gives_up_after_a_wrong_block() -> None:
-    needs("stable_baselines3")
-    from iglu_marl.benchmark import find, make
-
-    sb3, level = example("sb3_builder"), find("see-place-v1")
-    env = make(level, num_envs=1)
-    env.reset(seed=0, options={"task": [Task("", [(0, -1, 1, 3)], invariant=False)]})
-    for action in (4, 12):  # looks down and places green, where nothing belongs
-        env.step(np.array([action]))
-    assert sb3.expert(level, env.unwrapped.worlds, 0) == []
-
-
 @pytest.mark.parametrize("level", ["words-few-v1", "partners-ground-v1"])
 def test_the_edits_example_learns_what_follows_each_message(level: str) -> None:
     needs("torch")
@@ -352,22 +332,6 @@ def test_the_edits_example_learns_what_follows_each_message(level: str) -> None:
         if level.startswith("words"):
             (world,) = outcomes(parse(said[-1].text), before)
             assert np.array_equal(world.grid, ends[sample.unit])
-
-
-def test_the_edits_example_chooses_the_decoding_on_the_validation_split(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    needs("torch")
-    one_thread()
-    edits = example("edits_builder")
-    result = edits.main(games=24, epochs=1, seeds=1, episodes=2)
-    assert (result.name, result.budget) == ("edit model, planner", 0), (
-        "told levels need no game to learn from"
-    )
-    assert not result.privileged
-    printed = capsys.readouterr().out
-    assert "seed 0, epoch 1: F1" in printed
-    assert "told-ground-v1" in printed
 
 
 @pytest.mark.parametrize("level", ["team-parts-v1", "partners-structures-v1"])
@@ -395,8 +359,8 @@ def test_the_block_example_completes_a_structure_from_pictures(
     needs("torch")
     one_thread()
     blocks = example("block_reader")
-    monkeypatch.setattr(blocks, "UPDATES", 500)
-    result = blocks.main(games=150, seeds=1, episodes=1)
+    monkeypatch.setattr(blocks, "UPDATES", 300)
+    result = blocks.main(games=80, seeds=1, episodes=1)
     assert (result.name, result.privileged) == ("linear reader, planner", False)
     assert [row.success for row in result.rows] == [True]
     assert "pictures-structures-v1" in capsys.readouterr().out
@@ -408,9 +372,9 @@ def test_a_team_of_the_block_example_reads_by_its_model(monkeypatch: pytest.Monk
     from iglu_marl.benchmark import find, run
 
     blocks = example("block_reader")
-    monkeypatch.setattr(blocks, "UPDATES", 500)
+    monkeypatch.setattr(blocks, "UPDATES", 300)
     level = find("team-relay-v1")
-    reader = blocks.train_reader(level, 200, 0)
+    reader = blocks.train_reader(level, 80, 0)
     ask, read = blocks.BlockByBlock, blocks.in_team(reader)
     found = run(level, [(ask, read)], episodes=2)
     assert [row.success for row in found.rows] == [True, True]
@@ -428,14 +392,14 @@ def test_a_pair_of_the_block_example_needs_its_symbols(
     from iglu_marl.benchmark import find
 
     blocks = example("block_reader")
-    monkeypatch.setattr(blocks, "CODE_UPDATES", 1000)
-    result = blocks.main("symbols-walk-v1", games=100, seeds=1, episodes=4)
+    monkeypatch.setattr(blocks, "CODE_UPDATES", 500)
+    result = blocks.main("symbols-walk-v1", games=40, seeds=1, episodes=2)
     (run,) = result.runs
-    assert [row.success for row in result.rows] == [True] * 4
+    assert [row.success for row in result.rows] == [True] * 2
     assert run.controls == {"muted": 0.0, "scrambled": 0.0}
-    assert "says 100.0% of 24 blocks of the validation split" in capsys.readouterr().out
+    assert "says 100.0% of 23 blocks of the validation split" in capsys.readouterr().out
 
-    code = blocks.train_code(find("symbols-walk-v1"), 100, 0)
+    code = blocks.train_code(find("symbols-walk-v1"), 40, 0)
     one, other = ((1, -1, 0), 3), ((-1, -1, 1), 6)
     for both in ([one, other], [other, one]):
         assert code.read(" ".join(f"s{symbol}" for symbol in code.say(both))) == both
@@ -458,21 +422,6 @@ def test_the_walkers_of_the_walking_example_see_what_environments_show() -> None
         for own, shown in zip(walker.look(seen), scene_of(seen), strict=True):
             assert np.allclose(own, shown)
     assert seen["grid"].any(), "it builds"
-
-
-def test_the_walking_example_learns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needs("torch")
-    one_thread()
-    walking = example("walking_builder")
-    for name, value in {"FIRST": 2000, "FRESH": 1000, "UPDATES": 40}.items():
-        monkeypatch.setattr(walking, name, value)
-    result = walking.main(frames=4000, seeds=1, episodes=4)
-    assert (result.name, result.privileged) == ("pointing walker (DAgger)", False)
-    (curve,) = (run.curve for run in result.runs)
-    assert 2000 <= curve[0][0] < curve[1][0] < curve[2][0] == result.budget
-    assert "see-few-v1" in capsys.readouterr().out
 
 
 def test_the_planner_of_the_walking_example_shows_the_way_to_the_next_edits() -> None:
@@ -548,9 +497,7 @@ def test_torchrl_lone_builder(name: str) -> None:
 
 
 PARALLEL = {
-    "flat": lambda: flatten(iglu_marl.parallel_env(**GAME)),
     "flying": lambda: discretize(flatten(iglu_marl.parallel_env(**GAME, controls="flying"))),
-    "aligned": lambda: align(iglu_marl.parallel_env(**GAME)),
     "masked": lambda: mask(align(iglu_marl.parallel_env(**GAME), actions="discrete")),
 }
 
@@ -593,14 +540,11 @@ def test_torchrl_turns(masked: bool) -> None:
 
 
 TEAMS: dict[str, tuple[str | None, dict[str, Any]]] = {
-    "1x2": (None, {"builders": 2}),
-    "2x1": (None, {"architects": 2, "sees": {"architect_1": "none"}}),
+    "1x1": (None, {}),
     "2x2": (None, {"architects": 2, "builders": 2, "builder_can_ask": True}),
     "1x3": (None, {"builders": 3, "controls": "flying"}),
     "craft": ("craft", {}),
-    "division": ("division", {}),
     "assistant": ("assistant", {}),
-    "relay": ("relay", {}),
     "16x16": (None, {"architects": 16, "builders": 16}),
 }
 TEAM_GAME = {**{name: value for name, value in GAME.items() if name != "tasks"}, "max_steps": 6}
@@ -652,7 +596,8 @@ def test_torchrl_keeps_to_the_masks_of_a_team() -> None:
     from torchrl.envs import PettingZooWrapper
     from torchrl.envs.utils import check_env_specs
 
-    env = PettingZooWrapper(mask(align(team_game(iglu_marl.parallel_env, "1x2"), actions="discrete")))
+    game = team_game(iglu_marl.parallel_env, "1x1", builders=2)
+    env = PettingZooWrapper(mask(align(game, actions="discrete")))
     check_env_specs(env)
     data = env.rollout(9)
     assert data["builder", "action_mask"].shape == (6, 2, 19)
@@ -674,40 +619,6 @@ def test_torchrl_example(tmp_path: Path) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- SuperSuit
-
-
-def test_supersuit_pads_and_stacks() -> None:
-    needs("supersuit")
-    import supersuit
-
-    env = supersuit.pad_observations_v0(flatten(iglu_marl.parallel_env(**GAME)))
-    assert env.observation_space("architect_0") == env.observation_space("builder_0")
-    observations, _ = env.reset(seed=0)
-    own = flatten(iglu_marl.parallel_env(**GAME)).reset(seed=0)[0]["builder_0"]
-    np.testing.assert_array_equal(observations["builder_0"][: len(own)], own)
-    turns = supersuit.frame_stack_v1(align(iglu_marl.env(**GAME)), 2)
-    turns.reset(seed=0)
-    length = align(iglu_marl.env(**GAME)).observation_space("builder_0").shape[0]
-    assert turns.last()[0].shape == (2 * length,)
-
-
-@pytest.mark.parametrize("actions", ["discrete", "multidiscrete"])
-def test_supersuit_concatenates(actions: Any) -> None:
-    needs("supersuit")
-    import supersuit
-
-    alike = align(iglu_marl.parallel_env(**GAME), actions=actions)
-    many = supersuit.concat_vec_envs_v1(
-        supersuit.pettingzoo_env_to_vec_env_v1(alike), 2, base_class="gymnasium"
-    )
-    observations, _ = many.reset(seed=1)
-    assert observations.shape == (4, *alike.observation_space("builder_0").shape)
-    for _ in range(30):  # beyond the end of episodes
-        moves = np.stack([many.action_space.sample() for _ in range(4)])
-        observations, rewards, *_ = many.step(moves)
-        assert rewards.shape == (4,)
-    assert alike.observation_space("builder_0").contains(observations[1])
-    assert observations[:, -2:].tolist() == [[1, 0], [0, 1]] * 2
 
 
 @pytest.mark.parametrize("team", TEAMS)
@@ -753,14 +664,3 @@ def test_one_policy_of_sb3_plays_both_by_supersuit() -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- cost
-
-
-def test_importing_wrappers_imports_no_library() -> None:
-    code = (
-        "import sys, iglu_marl.envs.wrappers; "
-        "print([name for name in ('torch', 'stable_baselines3', 'torchrl', 'supersuit', 'ray') if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "[]"

@@ -6,8 +6,6 @@ import copy
 import importlib
 import inspect
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import gymnasium as gym
@@ -21,7 +19,7 @@ from iglu_marl import ActionError, ConfigError, IgluMarlError, LanguageError, St
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs.documentation import spelled
-from iglu_marl.envs.language import SPELLINGS, LanguageGoal, LanguageGoalOptions, make_language_goal
+from iglu_marl.envs.language import SPELLINGS, LanguageGoal, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
 from iglu_marl.language.scene.graph import Scene
@@ -91,7 +89,7 @@ def test_the_reward_is_one_when_the_goal_holds() -> None:
         env.step(0)
 
 
-def test_a_new_goal_goes_on_in_the_same_world() -> None:
+def test_a_new_goal_keeps_the_world() -> None:
     env = empty()
     env.step(RED)
     env.step(PLACE)
@@ -133,15 +131,12 @@ def test_a_goal_of_a_step_counts_for_that_step_alone() -> None:
     assert env.step(0, goal="exist(filter_color(scene(),red))")[1] == 1.0
 
 
-def test_episodes_are_cut_off() -> None:
-    env = empty(max_steps=3)
-    assert [env.step(0)[3] for _ in range(3)] == [False, False, True]
-
-
-def test_step_costs_are_paid() -> None:
-    env = empty(step_cost=0.25)
-    env.step(RED)
-    assert env.step(PLACE)[1] == 0.75
+def test_step_costs_and_the_limit_of_steps() -> None:
+    env = empty(max_steps=4, step_cost=0.25)
+    paid = [env.step(action)[1:4] for action in (RED, 0, PLACE)]
+    assert paid == [(-0.25, False, False), (-0.25, False, False), (0.75, True, False)]
+    env.reset(seed=0, options={"pose": LOOK_DOWN, "goal": RED_BLOCK})
+    assert [env.step(0)[3] for _ in range(4)] == [False, False, False, True]
 
 
 # ----------------------------------------------------------------------------------------------- achieved goals
@@ -317,25 +312,6 @@ def test_gymnasium_is_content_with_each_switch(options: dict[str, Any]) -> None:
     check_env(make(**options), skip_render_check=True)
 
 
-@switches
-def test_each_switch_in_many_worlds(options: dict[str, Any]) -> None:
-    """World i of Gymnasium's vector is the environment with seed + i."""
-    options = {"goal_in_obs": "tokens", **options}
-    many = gym.make_vec(LANGUAGE_ID, num_envs=3, vectorization_mode="sync", **options)
-    ones = [make(**options) for _ in range(3)]
-    shown = many.reset(seed=4)[0]
-    seen = [env.reset(seed=4 + number)[0] for number, env in enumerate(ones)]
-    for _ in range(3):
-        for number, observation in enumerate(seen):
-            assert all((shown[key][number] == value).all() for key, value in observation.items())
-        actions = [env.sample_random_action() for env in ones]
-        shown, rewards, *_ = many.step(np.array(actions))
-        results = [env.step(action) for env, action in zip(ones, actions, strict=True)]
-        seen = [result[0] for result in results]
-        assert rewards.tolist() == [result[1] for result in results]
-    many.close()
-
-
 def test_without_an_end_a_goal_that_holds_pays_at_each_step() -> None:
     env = empty(terminate_on_success=False, maximum_episode_steps=6)
     steps = [env.step(action)[1:4] for action in (RED, PLACE, 0, BREAK, PLACE)]
@@ -364,19 +340,13 @@ def test_names_of_clevr_robot_stand_for_ours() -> None:
     assert make().config.max_steps == 200
     for name in ("action_type", "controls"):
         assert make(**{name: "flying"}).action_space == make(action_space="flying").action_space
-    signature = inspect.signature(make_language_goal)
-    assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values())
-    taken = {"select_and_place", "max_steps", "step_cost", "pov_size", "renderer", "render_mode"}
-    fields = LanguageGoalOptions.__annotations__.keys() - SPELLINGS.keys()
-    assert fields & signature.parameters.keys() == taken
-    assert SPELLINGS.keys() <= signature.parameters.keys()
-    assert signature.parameters["maximum_episode_steps"].default == 200
+    parameters = inspect.signature(make_language_goal).parameters
+    assert SPELLINGS.keys() <= parameters.keys()
     inner = inspect.signature(LanguageGoal).parameters
-    assert inner.keys() - {"env"} <= signature.parameters.keys()
-    assert all(signature.parameters[name].default == inner[name].default for name in inner if name != "env")
+    assert all(parameters[name].default == inner[name].default for name in inner if name != "env")
 
 
-def test_help_tells_the_spaces() -> None:
+def test_help_lists_the_spaces() -> None:
     rows = [" ".join(line.split()) for line in (make_language_goal.__doc__ or "").splitlines()]
     for name in (*CONTROLS, "perfect"):
         default = "yes" if name == "walking" else "no"
@@ -389,7 +359,7 @@ def test_help_tells_the_spaces() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])
-def test_so_many_things_are_put_down(count: int) -> None:
+def test_as_many_objects_are_placed_as_asked_for(count: int) -> None:
     env = make(num_object=count)
     found = set()
     for seed in range(20):
@@ -501,16 +471,13 @@ SMALL = GoalSpace(
 
 
 @pytest.mark.parametrize("step_cost", [0.0, 0.25])
-@pytest.mark.parametrize("obs_type", ["direct", "image"])
-def test_compute_reward_agrees_with_step(obs_type: str, step_cost: float) -> None:
+def test_compute_reward_agrees_with_step(step_cost: float) -> None:
     env = make(
-        obs_type=obs_type,
         goals=SMALL,
         goal_in_obs="multi-hot",
         action_type="perfect",
         terminate_on_success=False,
         step_cost=step_cost,
-        **({"pov_size": (8, 8)} if obs_type == "image" else {}),
     )
     rng, told = np.random.default_rng(0), []
     env.reset(seed=0)
@@ -729,7 +696,7 @@ def test_goals_in_the_parallel_game_and_saved_states() -> None:
         assert all(terminated.values())
 
 
-def test_a_game_can_go_on_when_its_goal_holds() -> None:
+def test_a_game_may_continue_once_its_goal_holds() -> None:
     """In every view: each step after which it holds is paid."""
     tasks = GoalTasks(GoalSpace([RED_BLOCK]), terminate_on_success=False)
     pair = iglu_marl.parallel_env(tasks=tasks)
@@ -750,20 +717,6 @@ def test_without_a_goal_there_is_none() -> None:
     assert env.episode.objective is None
 
 
-@pytest.mark.slow
-def test_nothing_is_loaded_when_language_is_not_used() -> None:
-    code = (
-        "import sys, gymnasium, iglu_marl\n"
-        "env = iglu_marl.raw_env(); env.reset(seed=0); env.step('hello'); env.step(0)\n"
-        "env = gymnasium.make('IGLUGridworldVector-v0'); env.reset(seed=0); env.step(0)\n"
-        "print([name for name in sys.modules if name.startswith('iglu_marl.language')])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
-    )
-    assert done.stdout.strip() == "[]"
-
-
 def test_the_scene_of_the_environment_is_a_copy() -> None:
     env = empty()
     scene = env.scene
@@ -773,22 +726,3 @@ def test_the_scene_of_the_environment_is_a_copy() -> None:
     assert len(scene) == 0
     assert len(env.scene) == 1
     assert env.goal.program == Program.parse("exist(filter_color(filter_shape(scene(),block),red))")
-
-
-@pytest.mark.slow
-def test_goals_in_vector_environments_pay_as_single_ones_do() -> None:
-    """World i of a batch is the single environment with seed + i, each with a goal of its own."""
-    tasks = GoalTasks(GoalSpace([RED_BLOCK, "There is a blue block."]))
-    many = gym.make_vec("IGLUGridworldVector-v0", num_envs=4, tasks=tasks)
-    many.reset(seed=0, options={"pose": LOOK_DOWN})
-    ones = [gym.make("IGLUGridworldVector-v0", tasks=tasks) for _ in range(4)]
-    for number, one in enumerate(ones):
-        one.reset(seed=number, options={"pose": LOOK_DOWN})
-    paid = np.zeros(4)
-    for action in (RED, PLACE):
-        _, rewards, ended, _, _ = many.step(np.full(4, action))
-        for number, one in enumerate(ones):
-            if paid[number] == 0:
-                assert one.step(action)[1:3] == (rewards[number], ended[number])
-        paid += rewards
-    assert 0 < paid.sum() < 4

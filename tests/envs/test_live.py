@@ -137,7 +137,7 @@ def test_changes_lead_to_the_whole(moves: list[tuple[Action, bool, int]], lag: i
         assert np.array_equal(blocks_to_grid(blocks), game.episode.worlds.grid[0])
 
 
-def test_the_builder_is_told_nothing_of_the_target() -> None:
+def test_the_builder_sees_nothing_of_the_target() -> None:
     """Two games that differ in the target alone are told to the builder alike, tick by tick."""
     told = []
     for grid in (GRID, [(4, -1, 4, 3)]):
@@ -278,8 +278,7 @@ def test_a_team_is_addressed_by_name(said: Any, act: Any, expected: str) -> None
 # -------------------------------------------------------------------------------------------------- recordings
 
 
-@pytest.mark.parametrize("chat", ["text", "tokens"])
-@pytest.mark.parametrize("controls", ["walking", "human-level"])
+@pytest.mark.parametrize(("controls", "chat"), [("walking", "text"), ("human-level", "tokens")])
 def test_a_recording_comes_back(controls: Any, chat: Any, tmp_path: Path) -> None:
     game = begun(controls=controls, chat=chat, message_cost=0.01, max_steps=40)
     space = game.action_space("builder_0")["act"]  # type: ignore[index]
@@ -301,8 +300,10 @@ def test_a_recording_comes_back(controls: Any, chat: Any, tmp_path: Path) -> Non
     assert read_recording(tmp_path / "live.jsonl")[0].view == "live"
 
 
-@pytest.mark.parametrize("agent", ["architect_0", "builder_0"])
-@pytest.mark.parametrize(("chat", "words"), [("text", "So what?"), ("tokens", np.array([3, 1]))])
+@pytest.mark.parametrize(
+    ("agent", "chat", "words"),
+    [("architect_0", "text", "So what?"), ("builder_0", "tokens", np.array([3, 1]))],
+)
 def test_a_recording_becomes_a_dataset_of_ticks(
     agent: str, chat: Any, words: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,59 +6,20 @@ What changes for a user is the import (`gridworld` becomes `iglu_marl.compat.gri
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
-import subprocess
-import sys
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Box, Dict
 
 import iglu_marl
 from iglu_marl import ConfigError, GameConfig, Subtasks, Task
 from iglu_marl.compat.gridworld.tasks import DUMMY_TASK
-from iglu_marl.compat.iglu.const import id2color
-from iglu_marl.compat.iglu.tasks import CustomTasks, RandomTasks, TaskSet
+from iglu_marl.compat.iglu.tasks import RandomTasks
 from iglu_marl.tasks import BundledTasks
 
-LIMIT = 600  # steps after which an example that has not ended is stopped
-
-
 # ------------------------------------------------------------------------------------ IGLU Gridworld, 2022
-
-
-def test_the_environment_loop() -> None:
-    env = gym.make("IGLUGridworld-v0")
-    env.set_task(DUMMY_TASK)
-    env.action_space.seed(1)
-    done = False
-    obs, _ = env.reset()
-    steps = 0
-    while not done:
-        action = env.action_space.sample()
-        obs, _, terminated, truncated, _ = env.step(action)
-        done = terminated or truncated
-        steps += 1
-    assert steps == 500 or env.episode.worlds.terminated[0]
-    assert set(obs) == {"inventory", "compass", "dialog", "pov"}
-
-
-@pytest.mark.parametrize("space", ["walking", "flying"])
-def test_action_spaces_are_printed(space: str, capsys: pytest.CaptureFixture[str]) -> None:
-    env = gym.make("IGLUGridworld-v0", action_space=space)
-    print(env.action_space)
-    printed = capsys.readouterr().out
-    if space == "walking":
-        assert printed == "Discrete(18)\n"
-    else:
-        for part in ("'movement': Box(-1.0, 1.0, (3,)", "'camera': Box(-5.0, 5.0, (2,)"):
-            assert part in printed
-        for part in ("'inventory': Discrete(7)", "'placement': Discrete(3)"):
-            assert part in printed
 
 
 def test_the_observation_space() -> None:
@@ -102,14 +63,6 @@ def test_target_in_obs() -> None:
 def test_the_vector_id() -> None:
     env = gym.make("IGLUGridworldVector-v0")
     assert set(env.observation_space) == {"inventory", "compass", "dialog", "agentPos", "grid"}
-
-
-def test_scales_are_keyword_arguments() -> None:
-    env = gym.make("IGLUGridworld-v0", right_scale=3, wrong_scale=0.5, select_and_place=True)
-    for target, reward in (((0, -1, -1, 2), 3), ((0, -1, -1, 1), -0.5)):
-        task = Task("", [target, (0, 5, 0, 2)], invariant=False)
-        env.reset(options={"task": task, "pose": (0, -0.25, 0, 0, -45)})
-        assert env.step(7)[1] == reward  # chooses yellow, and so places it
 
 
 def test_the_defaults_and_keywords_of_2022() -> None:
@@ -215,22 +168,6 @@ def test_sessions_and_no_generator() -> None:
     assert default.reset(seed=1)[1]["target_grid"].any()
 
 
-def test_a_task_generator_of_ones_own() -> None:
-    class MyTasks(RandomTasks):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.calls = 0
-
-        def reset(self) -> Task:
-            self.calls += 1
-            return Task(f"<Architect> number {self.calls}", [(0, -1, 0, 1)])
-
-    env = gym.make("IGLUGridworld-v0")
-    my_tasks = MyTasks(max_blocks=2)
-    env.set_task_generator(my_tasks)
-    assert [env.reset()[0]["dialog"] for _ in range(3)] == [f"<Architect> number {i}" for i in (1, 2, 3)]
-
-
 def test_initialize_world() -> None:
     env = gym.make("IGLUGridworldVector-v0")
     env.set_task(DUMMY_TASK)
@@ -272,74 +209,6 @@ def test_a_window_is_asked_for_by_the_environment_variable(monkeypatch: pytest.M
 
 
 # ------------------------------------------------------------------------------------------- IGLU, 2021
-
-
-def test_random_tasks() -> None:
-    env = gym.make("IGLUSilentBuilder-v0")
-    env.update_taskset(RandomTasks(max_blocks=3, max_dist=5, num_colors=3))
-    env.action_space.seed(2)
-    targets = set()
-    for number in range(10):
-        obs, info = env.reset(seed=None if number else 1)
-        assert obs["chat"] == ""
-        targets.add(info["target_grid"].tobytes())
-        done = False
-        for _ in range(LIMIT):
-            action = env.action_space.sample()
-            obs, _, terminated, truncated, info = env.step(action)
-            done = terminated or truncated
-            if done:
-                break
-        assert done
-    assert len(targets) == 10  # for each reset a completely new target
-
-
-def test_custom_tasks() -> None:
-    env = gym.make("IGLUSilentBuilder-v0")
-    custom_grid = np.zeros((9, 11, 11))  # (y, x, z)
-    custom_grid[:3, 5, 5] = 1  # blue color
-    env.update_taskset(
-        CustomTasks(
-            [
-                (
-                    "<Architect> Please, build a stack of three blue blocks somewhere.\n<Builder> Sure.",
-                    custom_grid,
-                )
-            ]
-        )
-    )
-    obs, info = env.reset()
-    assert obs["chat"] == "<Architect> Please, build a stack of three blue blocks somewhere.\n<Builder> Sure."
-    assert env.task.last_instruction == "Please, build a stack of three blue blocks somewhere."
-    expected = np.full((9, 11, 11), -1)
-    expected[:3, 5, 5] = 0
-    np.testing.assert_array_equal(info["target_grid"], expected)
-    np.testing.assert_array_equal(obs["grid"], np.full((9, 11, 11), -1))
-
-
-def test_colours() -> None:
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        print(id2color)
-    expected = "{0: 'air', 1: 'blue', 2: 'yellow', 3: 'green', 4: 'orange', 5: 'purple', 6: 'red'}\n"
-    assert printed.getvalue() == expected
-
-
-def test_the_list_of_tasks(shared: Any) -> None:
-    listing = (shared / "seeds" / "iglu-tasks.txt").read_text()
-    printed = "\n".join(f"{k}: {v}" for k, v in TaskSet.ALL.items())
-    assert len(TaskSet.ALL) == 157
-    assert printed in listing
-    assert TaskSet.ALL["C8"] == "table2 (12 blocks, 2 colors)"
-    assert TaskSet.ALL["C38"] == "l-shape"
-
-
-@pytest.mark.slow
-def test_named_tasks(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IGLU_DATA_PATH", str(shared / "data"))
-    env = gym.make("IGLUSilentBuilder-v0")
-    env.update_taskset(TaskSet(preset=["C3", "C7", "C17"]))
-    sizes = {int(np.count_nonzero(env.reset()[1]["target_grid"] + 1)) for _ in range(30)}
-    assert len(sizes) > 1
 
 
 @pytest.mark.parametrize("name", ["IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0"])
@@ -392,52 +261,3 @@ def test_2021_keeps_to_its_own_environments() -> None:
         gym.make("IGLUSilentBuilder-v0", compat="iglu2022")
     with pytest.raises(ConfigError, match=r"'right_placement_scale'.*did you mean 'right_scale'"):
         gym.make("IGLUSilentBuilder-v0", compat="iglu2021", right_placement_scale=1)
-
-
-KEYS = {
-    "attack": Discrete(2),
-    "use": Discrete(2),
-    "hotbar": Discrete(7),
-    "camera": Box(-180, 180, (2,), np.float32),
-}
-ACTIONS = {
-    "human-level": {key: Discrete(2) for key in ("forward", "back", "left", "right", "jump")},
-    "discrete": {"move": Discrete(3), "strafe": Discrete(3), "jump": Discrete(2)},
-    "continuous": {key: Box(-1, 1, (), np.float32) for key in ("move_x", "move_y", "move_z")},
-}
-
-
-@pytest.mark.parametrize("name", ["IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0"])
-@pytest.mark.parametrize("space", ACTIONS)
-def test_silent_builder_actions(name: str, space: str) -> None:
-    env = gym.make(name, action_space=space)
-    assert env.action_space == Dict({**KEYS, **ACTIONS[space]})
-    env.reset(seed=1)
-    env.action_space.seed(1)
-    for _ in range(20):
-        env.step(env.action_space.sample())
-
-
-def test_human_level_is_the_default() -> None:
-    default, named = (gym.make("IGLUSilentBuilder-v0", **kw) for kw in ({}, {"action_space": "human-level"}))
-    assert default.action_space == named.action_space
-
-
-# ------------------------------------------------------------------------------------------ the old names
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import iglu_marl.compat.gridworld as gridworld; import gymnasium as gym; gym.make('IGLUGridworld-v0')",
-        "import iglu_marl.compat.iglu; import gymnasium as gym; gym.make('IGLUSilentBuilder-v0')",
-        "from iglu_marl.compat.gridworld.tasks import DUMMY_TASK, Task, Tasks, Subtasks, RandomTasks, CustomTasks",
-        "from iglu_marl.compat.iglu.tasks import RandomTasks, CustomTasks, TaskSet",
-        "from iglu_marl.compat.iglu.tasks.task_set import TaskSet; assert len(TaskSet.ALL) == 157",
-        "from iglu_marl.compat.iglu.const import id2color; assert id2color[6] == 'red'",
-        "from iglu_marl.const import id2color; assert id2color[1] == 'blue'",
-    ],
-)
-def test_each_import_stands_alone(code: str) -> None:
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env={**os.environ})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import iglu_marl
-from iglu_marl import ConfigError, GameConfig, Pose, Recorder, Task
+from iglu_marl import ConfigError, Pose, Recorder, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.conventions import OWN
 from iglu_marl.core.grid import MIN_Y
@@ -173,47 +173,6 @@ def test_every_observation_is_in_the_space(controls: Any) -> None:
         assert games.batched_observation_space("builder_0").contains(seen)
         hits += int(seen["aim"][:, 0].sum())
     assert hits
-
-
-@pytest.mark.parametrize("controls", CONTROLS)
-def test_turns_and_steps_show_the_same(controls: Any) -> None:
-    """AEC in turns of one step, the parallel view, the batch and the lone builder: one story."""
-    options: dict[str, Any] = {
-        "tasks": FEW, "controls": controls, "builder_sees": SEES, "chat": "tokens", "max_turns": None,
-        "max_steps": 40, "egocentric_radius": 3,
-    }  # fmt: skip
-    turns, both = iglu_marl.raw_env(turn_steps=1, **options), iglu_marl.parallel_env(**options)
-    many = VectorGame(2, **options)
-    alone = gym.make("IGLUGridworldVector-v0", config=GameConfig(**options).for_view("single"))
-    task = FEW.sample(np.random.default_rng(0))
-    turns.reset(options={"task": task})
-    seen = [both.reset(options={"task": task})[0]["builder_0"], alone.reset(options={"task": task})[0]]
-    shown = many.reset(options={"task": task})[0]["builder_0"]
-    turns.action_space("builder_0").seed(3)
-    silence, lone_space = np.zeros(16, int), alone.action_space
-    held = set()
-    for _ in range(30):
-        turns.step(silence)
-        for key in SEES:
-            expected = turns.observe("builder_0")[key]
-            for other in (seen[0][key], seen[1][key], shown[key][1]):
-                np.testing.assert_array_equal(other, expected)
-        held.add(int(expected[0]))  # of the hotbar
-        assert expected == turns.episode.worlds.active
-        action = turns.action_space("builder_0").sample()
-        action = action % 18 if controls == "walking" else {**action, "yield": 0}
-        lone = {key: action[key] for key in lone_space.spaces} if controls != "walking" else action
-        turns.step(action)
-        seen = [both.step({"architect_0": silence, "builder_0": action})[0]["builder_0"], alone.step(lone)[0]]
-        pair = (
-            {key: np.array([value] * 2) for key, value in action.items()}
-            if controls != "walking"
-            else [action] * 2
-        )
-        shown = many.step({"architect_0": np.zeros((2, 16), int), "builder_0": pair})[0]["builder_0"]
-        if not turns.agents or any(turns.terminations.values()):
-            break
-    assert len(held) > 1
 
 
 @pytest.mark.parametrize("name", ["IGLUGridworld-v0", "IGLUSilentBuilder-v0"])

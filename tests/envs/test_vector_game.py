@@ -13,6 +13,7 @@ import iglu_marl
 from iglu_marl import ActionError, AgentError, ConfigError, StateError, Subtasks, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs import VectorGame
+from iglu_marl.language import TemplateCodec
 from iglu_marl.language.goals import GoalTasks
 from iglu_marl.tasks import BundledTasks, RandomTasks, SpawnPoses
 
@@ -213,25 +214,7 @@ def test_without_turn_steps_both_act_in_every_step() -> None:
     assert all("floor" not in info for info in infos.values())
 
 
-def test_a_saved_game_goes_on_with_whose_turn_it_was() -> None:
-    games = make(turn_steps=3)
-    games.reset(0)
-    rng = np.random.default_rng(0)
-    script = [sampled(games, rng) for _ in range(18)]
-    for actions in script[:5]:
-        games.step(actions)
-    saved, stories = games.get_state(), []
-    for _ in range(2):
-        games.set_state(saved)
-        story = []
-        for actions in script:
-            _, rewards, _, _, infos = games.step(actions)
-            story.append((rewards[ARCHITECT].tolist(), infos[BUILDER]["floor"].tolist()))
-        stories.append(story)
-    assert stories[0] == stories[1]
-
-
-def test_progressive_sessions_go_on() -> None:
+def test_progressive_sessions_continue_turn_by_turn() -> None:
     worlds = [[(0, -1, -1, 1)], [(0, -1, -1, 1), (0, -1, 1, 1)]]
     session = Subtasks(["one", "two"], worlds, progressive=True)
     options = {"tasks": session[0], "max_steps": 150, "completion_reward": 10}
@@ -259,7 +242,7 @@ def test_many_threads_many_games() -> None:
     many.close()
 
 
-def test_same_step_tells_the_end() -> None:
+def test_same_step_autoreset_reports_the_end() -> None:
     ours, other = make(autoreset_mode="SameStep"), make()
     ours.reset(2)
     other.reset(2)
@@ -292,7 +275,7 @@ def test_same_step_begins_with_an_empty_dialogue() -> None:
     games = make(2, autoreset_mode="SameStep", max_steps=2, dialog_length=8)
     games.reset(0)
     actions = {ARCHITECT: np.array([[9, 5, 0, 0]] * 2), BUILDER: np.zeros(2, int)}
-    mark, lengths = games._chat.codec.size, []
+    mark, lengths = TemplateCodec().size, []
     for _ in range(5):
         shown = games.step(actions)[0][ARCHITECT]["dialog"]
         lengths.append(np.count_nonzero(shown[0]))
@@ -311,9 +294,11 @@ def test_disabled_waits_for_a_reset() -> None:
     games.step(actions)
 
 
-@pytest.mark.slow
-def test_states_are_put_back() -> None:
-    games = make(builder_can_ask=True)
+@pytest.mark.parametrize(
+    "options", [pytest.param({"builder_can_ask": True}, marks=pytest.mark.slow), {"turn_steps": 3}], ids=str
+)
+def test_states_are_put_back(options: dict[str, Any]) -> None:
+    games = make(**options)
     games.reset(3)
     rng = np.random.default_rng(3)
     script = [sampled(games, rng) for _ in range(40)]
@@ -321,11 +306,15 @@ def test_states_are_put_back() -> None:
         games.step(actions)
     saved = games.get_state()
     stories = []
-    twin = make(builder_can_ask=True)
+    twin = make(**options)
     for player in (games, games, twin, copy.deepcopy(games), pickle.loads(pickle.dumps(games))):  # noqa: S301 (our own)
         player.set_state(copy.deepcopy(saved))
-        told = [player.step(actions)[:4] for actions in script[7:]]
-        stories.append(repr(told) + repr([step[0][ARCHITECT]["dialog"].tobytes() for step in told]))
+        steps = [player.step(actions) for actions in script[7:]]
+        stories.append(
+            repr([step[:4] for step in steps])
+            + repr([step[0][ARCHITECT]["dialog"].tobytes() for step in steps])
+            + repr([step[4][BUILDER].get("floor") for step in steps])
+        )
     assert len(set(stories)) == 1
     with pytest.raises(StateError):
         games.set_state(make(3).get_state())
@@ -390,7 +379,7 @@ def test_shape_of_a_pettingzoo_environment() -> None:
 def test_what_was_said_is_rendered() -> None:
     games = make(2, render_mode="ansi", builder_can_ask=True, dialog_length=40)
     games.reset(0)
-    codec = games._chat.codec
+    codec = TemplateCodec()
     said = np.zeros((2, 4), int)
     said[1, :2] = codec.encode("red block")
     asked = np.zeros((2, 4), int)

@@ -321,20 +321,6 @@ def test_both_agents_alike(controls: str, asks: bool) -> None:
     assert set(shown[0][1][ARCHITECT]) == set(shown[0][1][BUILDER]) == {"event"}
 
 
-def test_what_both_see_lies_at_the_same_place() -> None:
-    env = align(iglu_marl.parallel_env(**GAME), words="scaled")
-    for observations, *_ in aligned_story(env, 4, 20):
-        one, two = (entries(env, observations[agent], agent) for agent in (ARCHITECT, BUILDER))
-        assert one.keys() == two.keys()
-        for key in ("agentPos", "dialog", "grid"):
-            np.testing.assert_array_equal(one[key], two[key])
-        assert one["target_grid"].any()
-        assert not two["target_grid"].any()
-        assert not one["inventory"].any()
-        assert two["inventory"].any()
-        assert (one["role"].tolist(), two["role"].tolist()) == ([1, 0], [0, 1])
-
-
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_target_does_not_reach_the_builder(masked: bool) -> None:
     """Another target with the same words and acts: all that the builder is given stays the same."""
@@ -473,8 +459,7 @@ def test_a_table_without_a_pause_always_leaves_a_choice() -> None:
 # --------------------------------------------------------------------------------------------------------- many worlds
 
 
-@pytest.mark.parametrize("controls", ["walking", "flying"])
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize(("controls", "mode"), [("walking", "NextStep"), ("flying", "SameStep")])
 def test_worlds_of_a_wrapped_vector_are_wrapped_environments(controls: str, mode: str) -> None:
     options = {
         "action_space": controls,
@@ -525,52 +510,6 @@ def test_worlds_of_a_wrapped_vector_are_wrapped_environments(controls: str, mode
     assert ends > 5
 
 
-@pytest.mark.parametrize("kind", ["discrete", "multidiscrete"])
-def test_wrapped_games_are_wrapped_parallel_environments(kind: Any) -> None:
-    options = {**SYMBOL, "controls": "flying"}
-
-    def wrapped(env: Any) -> Any:
-        env = align(discretize(env, kind), actions=kind)
-        return mask(env) if kind == "discrete" else env
-
-    games = wrapped(VectorGame(4, **options, autoreset_mode="SameStep"))
-    alone = [wrapped(iglu_marl.parallel_env(**options)) for _ in range(4)]
-    space = alone[0].action_space(BUILDER)
-    assert games.action_space(BUILDER) == space
-    high = space.nvec if kind == "multidiscrete" else space.n
-    assert games.observation_space(ARCHITECT) == alone[0].observation_space(ARCHITECT)
-    games.reset(seed=3)
-    for number, env in enumerate(alone):
-        env.reset(seed=3 + number)
-    ends = 0
-    for step in range(60):
-        rng = np.random.default_rng(step)
-        actions = {agent: rng.integers(high, size=(4, *space.shape)) for agent in games.agents}
-        seen, rewards, _, _, infos = games.step(actions)
-        for agent in games.agents:
-            assert games.batched_observation_space(agent).contains(seen[agent])
-            assert games.batched_action_space(agent).contains(actions[agent])
-        for number, env in enumerate(alone):
-            one = env.step({agent: actions[agent][number] for agent in games.agents})
-            fresh = one
-            if not env.agents:
-                ends += 1
-                fresh = env.reset()
-            for agent in games.agents:
-                assert one[1][agent] == rewards[agent][number]
-                np.testing.assert_array_equal(fresh[0][agent], seen[agent][number])
-                if fresh is not one:
-                    np.testing.assert_array_equal(infos[agent]["final_obs"][number], one[0][agent])
-                if kind == "discrete":
-                    np.testing.assert_array_equal(
-                        fresh[-1][agent]["action_mask"], infos[agent]["action_mask"][number]
-                    )
-    assert ends > 5
-    assert games.num_games == 4
-    with pytest.raises(AttributeError):
-        _ = games._secret
-
-
 # -------------------------------------------------------------------------------------------------- contracts, copies
 
 
@@ -588,15 +527,6 @@ def test_pettingzoo(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Passed" in capsys.readouterr().out
 
 
-@pytest.mark.filterwarnings("ignore:(Observation|Action) space for each agent")
-@pytest.mark.filterwarnings("ignore:Agents have different observation space sizes")
-@pytest.mark.filterwarnings("ignore:Observations are different shapes")
-@pytest.mark.filterwarnings("ignore:unknown reset option 'options'")
-def test_pettingzoo_of_flattened_games() -> None:
-    api_test(flatten(iglu_marl.env(**GAME)), num_cycles=30)
-    parallel_api_test(flatten(iglu_marl.parallel_env(**GAME)), num_cycles=30)
-
-
 COMMON = {"tasks", "architects", "builders", "builder_can_ask", "controls", "builder_sees", "max_steps"}
 SEES = {"architect_0": ("half:north", "side:west"), "builder_1": "color:red"}
 TEAMS: dict[str, dict[str, Any]] = {
@@ -611,7 +541,7 @@ TEAMS: dict[str, dict[str, Any]] = {
 
 def game_of(team: str, **more: Any) -> dict[str, Any]:
     """The options of a game of a team; without the length of messages where nobody speaks."""
-    options = {**GAME, **TEAMS[team], **more}
+    options = {**GAME, **TEAMS.get(team, {}), **more}
     if not options.get("architects", 1) and not options.get("builder_can_ask"):
         del options["max_message_length"]
     return options
@@ -657,7 +587,7 @@ def test_wrapped_teams(team: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert len(seen) != 1
 
 
-@pytest.mark.parametrize("team", TEAMS)
+@pytest.mark.parametrize("team", ["1x1", *TEAMS])
 def test_what_the_agents_of_a_team_see_lies_at_the_same_place(team: str) -> None:
     """In `align`, each agent has the numbers of `flatten` at the places that the layout names, and 0 elsewhere."""
     alike, own = (wrap(iglu_marl.parallel_env(**game_of(team))) for wrap in (align, flatten))
@@ -687,12 +617,24 @@ def test_what_the_agents_of_a_team_see_lies_at_the_same_place(team: str) -> None
         alone = own.step(parts)[0]
 
 
-@pytest.mark.parametrize("team", ["1x2", "0x2", "2x2"])
-def test_many_games_of_a_team_are_wrapped_as_one_is(team: str) -> None:
-    options = game_of(team, max_message_length=1, max_steps=6)
+@pytest.mark.parametrize(
+    ("team", "kind"),
+    [
+        ("1x1", "multidiscrete"),
+        ("1x1", "discrete"),
+        ("1x2", "discrete"),
+        ("0x2", "discrete"),
+        ("2x2", "discrete"),
+    ],
+)
+def test_many_games_of_a_team_are_wrapped_as_one_is(team: str, kind: Any) -> None:
+    controls = "flying" if team == "1x1" else "walking"
+    options = game_of(team, max_message_length=1, max_steps=6, controls=controls)
+    masked = kind == "discrete"
 
     def wrapped(env: Any) -> Any:
-        return mask(align(env, actions="discrete"))
+        env = align(discretize(env, kind) if controls == "flying" else env, actions=kind)
+        return mask(env) if masked else env
 
     many = wrapped(VectorGame(2, **options, autoreset_mode="SameStep"))
     ones = [wrapped(iglu_marl.parallel_env(**options)) for _ in range(2)]
@@ -706,16 +648,19 @@ def test_many_games_of_a_team_are_wrapped_as_one_is(team: str) -> None:
         for number in range(2):
             for agent in agents:
                 np.testing.assert_array_equal(seen[agent][number], shown[number][0][agent])
-                own = shown[number][1][agent]["action_mask"]
-                np.testing.assert_array_equal(infos[agent]["action_mask"][number], own)
+                assert many.batched_observation_space(agent).contains(seen[agent])
+                if masked:
+                    own = shown[number][1][agent]["action_mask"]
+                    np.testing.assert_array_equal(infos[agent]["action_mask"][number], own)
         actions = {agent: many.batched_action_space(agent).sample() for agent in agents}
-        seen, _, _, _, infos = many.step(actions)
+        seen, rewards, _, _, infos = many.step(actions)
         assert all(
             numbers_only({key: value for key, value in info.items() if "final" not in key})
             for info in infos.values()
         )
         for number, one in enumerate(ones):
-            last, *_, info = one.step({agent: actions[agent][number] for agent in agents})
+            last, paid, *_, info = one.step({agent: actions[agent][number] for agent in agents})
+            assert all(rewards[agent][number] == paid[agent] for agent in agents)
             shown[number] = last, info
             if not one.agents:
                 ended += 1
@@ -770,7 +715,7 @@ def test_masks_of_a_team() -> None:
     assert len(masked) > 3
 
 
-def test_copies_go_on_alike() -> None:
+def test_copies_step_alike() -> None:
     for make in (copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))):  # noqa: S301 (our own bytes)
         env = mask(discretize(flatten(tokenize(lone(action_space="flying"), dialog_length=5))))
         played(env, 10)
@@ -782,8 +727,13 @@ def test_copies_go_on_alike() -> None:
         other = make(game)
         actions = {ARCHITECT: 2, BUILDER: 3}
         assert frozen(game.step(actions)) == frozen(other.step(actions))
+        games = mask(align(discretize(VectorGame(2, **SYMBOL, controls="flying")), actions="discrete"))
+        games.reset(seed=1)
+        others = make(games)
+        moves = {agent: np.array([1, 2]) for agent in games.agents}
+        assert frozen(games.step(moves)) == frozen(others.step(moves))
 
 
-def test_they_say_what_they_are() -> None:
+def test_the_text_of_a_wrapper_names_what_it_wraps() -> None:
     assert str(flatten(tokenize(lone()))).startswith("flatten<tokenize<")
     assert str(two(iglu_marl.env)) == "mask<align<discretize<architect_builder_v0>>>"

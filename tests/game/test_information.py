@@ -99,7 +99,7 @@ def test_no_configuration_shows_it_the_target(name: str) -> None:
         iglu_marl.parallel_env(builder_sees=("pov", name))
 
 
-def test_a_recorded_dialogue_is_not_told_to_the_builder() -> None:
+def test_a_recorded_dialogue_is_hidden_from_the_builder() -> None:
     """The task's text may describe the target: in the two-agent game only the architect's own words arrive."""
     env = iglu_marl.parallel_env()
     task = Task("<Architect> A red row in the west.", targets()[0])

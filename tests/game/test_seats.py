@@ -122,7 +122,7 @@ def test_agents_of_the_game_and_agents_of_your_own_fit(view: Any, options: dict[
     assert play(env, {**names, **builders}, seed=0).builder_steps
 
 
-def test_hands_off_what_needs_no_agreement() -> None:
+def test_scripted_agents_find_out_whether_chat_is_text_or_tokens() -> None:
     """The scripted pair sees by itself whether the chat is of text or of tokens."""
     agents = {"architect": ScriptedArchitect(), "builder": ScriptedBuilder()}
     assert play(game(chat="tokens"), agents, seed=0).completed
@@ -181,7 +181,7 @@ def test_make_architect_is_a_function_without_arguments(make: Any) -> None:
         gym.make_vec(LONE, num_envs=2, make_architect=make)
 
 
-def test_a_walking_builder_alone_is_told_how_to_fit() -> None:
+def test_a_walking_builder_alone_names_the_seat_that_fits() -> None:
     with pytest.raises(AgentError, match=r"ScriptedBuilder\.for_env\(env\)"):
         play(gym.make(LONE), ScriptedBuilder())
     with pytest.raises(AgentError, match="compat='iglu2022'"):

@@ -104,31 +104,22 @@ def begun(make: Any = raw_env, **options: Any) -> Any:
     return game
 
 
-def test_the_architect_first_then_turn_steps_of_the_builder() -> None:
-    game = begun(turn_steps=3)
-    assert speakers(game, ["hi", 0, 0, 0, "", 0, 0, 0]) == ["architect", *["builder"] * 3] * 2 + ["architect"]
-
-
-@pytest.mark.parametrize("turn_steps", [1, 2, 5])
-def test_turn_steps(turn_steps: int) -> None:
-    game = begun(turn_steps=turn_steps)
-    for _ in range(3):
-        assert speakers(game, ["", *[1] * turn_steps])[:-1] == ["architect", *["builder"] * turn_steps]
-
-
-def test_without_turn_steps_the_turn_ends_by_yield_alone() -> None:
-    game = begun(turn_steps=None, max_steps=None)
-    assert set(speakers(game, ["go", *[0] * 300])[1:]) == {"builder"}
-    assert speakers(game, [18]) == ["builder", "architect"]
-
-
-def test_a_turn_ends_early_by_yield() -> None:
-    game = begun(turn_steps=5)
-    assert speakers(game, ["", 0, 18, "", 18, "", 0]) == [
-        *("architect", "builder", "builder"), *("architect", "builder"), *("architect", "builder", "builder"),
-    ]  # fmt: skip
-    assert game.episode.worlds.steps[0] == 4
-    assert game.episode.worlds.turns[0] == 3
+@pytest.mark.parametrize(
+    ("turn_steps", "moves", "order"),
+    [
+        (1, ["", 1, "", 1, "", 1], "ab ab ab a"),
+        (3, ["hi", 0, 0, 0, "", 0, 0, 0], "abbb abbb a"),
+        (5, ["", 0, 18, "", 18, "", 0], "abb ab abb"),  # a yield ends a turn
+        (None, ["go", *[0] * 300, 18], "a" + "b" * 301 + "a"),
+    ],
+)
+def test_the_architect_speaks_and_then_the_builder_acts_for_its_turn(
+    turn_steps: int | None, moves: list[Any], order: str
+) -> None:
+    game = begun(turn_steps=turn_steps, max_steps=None)
+    assert "".join(name[0] for name in speakers(game, moves)) == order.replace(" ", "")
+    assert game.episode.worlds.steps[0] == sum(isinstance(move, int) for move in moves)
+    assert game.episode.worlds.turns[0] == sum(isinstance(move, str) for move in moves)
 
 
 def test_a_turn_ends_early_by_saying() -> None:
@@ -168,7 +159,7 @@ def test_silence_leaves_no_line() -> None:
     assert game.episode.worlds.turns[0] == 5
 
 
-def test_marks_that_nobody_sees_are_not_said() -> None:
+def test_invisible_characters_are_removed_from_messages() -> None:
     game = begun(turn_steps=1)
     game.step("\x1b[2JA\tred\r\n\u202eblock\u2066 \ud800\ud83d\ude42\u200b")
     game.step(0)
@@ -283,58 +274,61 @@ def test_completion_in_the_last_step_counts() -> None:
 
 
 def lasts(game: Any, moves: list[Any]) -> list[tuple[str, float]]:
-    """What `last()` delivered, to whom, before each of these moves and after the last."""
+    """What `last()` delivered, and to whom (a or b), before each of these moves and after the last."""
     seen = []
     for move in moves:
-        seen.append((game.agent_selection.removesuffix("_0"), game.last()[1]))
+        seen.append((game.agent_selection[0], game.last()[1]))
         game.step(move)
-    return [*seen, (game.agent_selection.removesuffix("_0"), game.last()[1])]
+    return [*seen, (game.agent_selection[0], game.last()[1])]
 
 
-def test_words_are_paid_by_the_architect_alone() -> None:
-    game = begun(turn_steps=1, message_cost=0.5)
-    moves = ["place a red block", 0, "", 0, "  two\nwords  ", 0]
-    assert lasts(game, moves) == [
-        ("architect", 0), ("builder", 0), ("architect", -2), ("builder", 0), ("architect", 0), ("builder", 0),
-        ("architect", -1),
-    ]  # fmt: skip
+THREE_TOKENS = np.array([5, 2, 7, *[0] * 13])
+TOKENS = {"chat": "tokens", "message_cost": 0.5}
 
 
-def test_words_of_the_builder_cost_nothing() -> None:
-    game = begun(turn_steps=2, message_cost=0.5, builder_can_ask=True)
-    game.step("go")
-    game.step({"act": 0, "say": "where to? I have no idea"})
-    assert game.rewards == {ARCHITECT: 0, BUILDER: 0}
-
-
-@pytest.mark.parametrize("vocabulary", ["templates", 9])
-def test_tokens_cost_as_words_do(vocabulary: Any) -> None:
-    game = begun(turn_steps=1, chat="tokens", vocabulary=vocabulary, message_cost=0.5)
-    said = np.zeros(16, np.int64)
-    said[:3] = 5, 2, 7
-    assert [reward for _, reward in lasts(game, [said, 0, said * 0, 0])] == [0, 0, -1.5, 0, 0]
+@pytest.mark.parametrize(
+    ("options", "moves", "paid"),
+    [
+        # words, by the architect alone
+        (
+            {"turn_steps": 1, "message_cost": 0.5},
+            ["place a red block", 0, "", 0, "  two\nwords  ", 0],
+            [("a", 0), ("b", 0), ("a", -2), ("b", 0), ("a", 0), ("b", 0), ("a", -1)],
+        ),
+        *(
+            (
+                {"turn_steps": 1, "vocabulary": vocabulary, **TOKENS},
+                [THREE_TOKENS, 0, THREE_TOKENS * 0, 0],
+                [("a", 0), ("b", 0), ("a", -1.5), ("b", 0), ("a", 0)],
+            )
+            for vocabulary in ("templates", 9)
+        ),
+        (
+            {"turn_steps": 2, "message_cost": 0.5, "builder_can_ask": True},
+            ["go", {"act": 0, "say": "where to? I have no idea"}],
+            [("a", 0), ("b", 0), ("a", -0.5)],
+        ),
+        # steps, by both
+        (
+            {"turn_steps": 3, "step_cost": 0.25},
+            ["", 0, 0, 18, "", 0],
+            [("a", 0), ("b", 0), ("b", -0.25), ("b", -0.25), ("a", -0.75), ("b", -0.25), ("b", -0.25)],
+        ),
+        (
+            {"turn_steps": 2, "step_cost": 0.25, "rewards": "builder", "message_cost": 0.5},
+            ["one two", 0, 0, ""],
+            [("a", 0), ("b", 0), ("b", -0.25), ("a", -1), ("b", -0.25)],
+        ),
+    ],
+)
+def test_what_words_and_steps_cost(options: dict[str, Any], moves: list[Any], paid: list[Any]) -> None:
+    assert lasts(begun(**options), moves) == paid
 
 
 def test_words_in_parallel() -> None:
     game = begun(parallel_env, message_cost=0.5, step_cost=0.25)
     rewards = game.step({ARCHITECT: "a b c", BUILDER: 0})[1]
     assert rewards == {ARCHITECT: -1.75, BUILDER: -0.25}
-
-
-def test_steps_are_paid_by_both() -> None:
-    game = begun(turn_steps=3, step_cost=0.25)
-    moves = ["", 0, 0, 18, "", 0]
-    assert lasts(game, moves) == [
-        ("architect", 0), ("builder", 0), ("builder", -0.25), ("builder", -0.25), ("architect", -0.75),
-        ("builder", -0.25), ("builder", -0.25),
-    ]  # fmt: skip
-
-
-def test_rewards_of_the_builder_alone() -> None:
-    game = begun(turn_steps=2, step_cost=0.25, rewards="builder", message_cost=0.5)
-    assert lasts(game, ["one two", 0, 0, ""]) == [
-        ("architect", 0), ("builder", 0), ("builder", -0.25), ("architect", -1), ("builder", -0.25),
-    ]  # fmt: skip
 
 
 PAY = Task("", [block(NORTH, RED), block(EAST, BLUE)], invariant=False)
@@ -397,7 +391,7 @@ def test_completion(view: str, completion: str) -> None:
 
 
 @pytest.mark.parametrize("completion", ["exact", "cover"])
-def test_wherever_it_stands(completion: str) -> None:
+def test_without_starting_blocks_a_shifted_or_rotated_build_completes(completion: str) -> None:
     """Without starting blocks the build may be shifted and turned."""
     site = Site(MAKERS["raw_env"](completion=completion), Task("", [(-4, -1, 3, RED), (-3, -1, 4, BLUE)]))
     site.place(NORTH, RED)
@@ -450,7 +444,7 @@ def test_recolouring(view: str, completion: str) -> None:
 
 
 @pytest.mark.parametrize("completion", ["exact", "cover"])
-def test_everything_away(completion: str) -> None:
+def test_removing_all_blocks_completes_an_empty_target(completion: str) -> None:
     start = [block(NORTH, RED), block(EAST, BLUE)]
     site = Site(MAKERS["raw_env"](completion=completion), Task("", [], starting_grid=start))
     site.take(NORTH)
@@ -533,7 +527,7 @@ def test_what_was_said_besides_stays_in_a_recorded_session() -> None:
     assert episode.dialogue.text.split("\n") == [LINES[0], "<Builder> wait", *LINES[1:3]]
 
 
-def test_baselines_of_size_reward_begin_anew() -> None:
+def test_baselines_of_size_reward_are_reset_with_the_episode() -> None:
     turns, worlds = ["a", "b", "c"], [[block(NORTH, RED)], [], [block(NORTH, RED)]]
     task = Subtasks(turns, worlds, invariant=False, progressive=True)[0]
     site = Site(MAKERS[IDS[1]](size_reward=True), task)
@@ -594,7 +588,7 @@ def test_turns_without_a_change_are_over_with_their_words(completion: str) -> No
     assert dialog(site.seen).splitlines() == [f"<Architect> {said}" for said in turns]
 
 
-def test_a_session_goes_on_where_it_was_built() -> None:
+def test_a_second_turn_follows_the_build_of_the_first() -> None:
     """A first turn without starting blocks may be built anywhere; the second then goes on from there."""
     task = Subtasks(TURNS[:2], WORLDS[:2], progressive=True)[0]
     site = Site(MAKERS[IDS[1]](), task)
@@ -620,7 +614,7 @@ def test_a_recorded_session_never_speaks_in_a_game_of_two(view: str) -> None:
     assert str(game.episode.dialogue) == ""
 
 
-def test_a_saved_session_goes_on() -> None:
+def test_a_restored_session_plays_its_remaining_turns() -> None:
     site = Site(MAKERS[IDS[1]](), session()[0])
     state = site.game.get_state()
     site.place(NORTH, RED)
@@ -739,7 +733,7 @@ def test_copies_take_the_architect_along(copied: Any) -> None:
     assert player.moves(game, 60) == other.moves(twin, 60)
 
 
-def test_a_live_architect_tells_the_story_of_a_game_of_two() -> None:
+def test_a_game_with_a_live_architect_gives_what_a_game_of_two_gives() -> None:
     """The same words and steps, once with the architect inside and once as a player."""
     single = gym.make(
         IDS[1], architect=Counting(), tasks=UNREACHABLE, turn_steps=4, max_steps=22, step_cost=0.5

@@ -6,7 +6,6 @@ Words are checked where a machine can: colours, counts of a colour, and places g
 from __future__ import annotations
 
 import csv
-import json
 import re
 import subprocess
 import sys
@@ -16,14 +15,14 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from made_packs import world_by_actions
 
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES, Block, blocks_to_grid, grid_to_blocks
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES, Block, grid_to_blocks
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data import bundled, read_sessions
+from iglu_marl.data import bundled, read_recording, read_sessions
+from iglu_marl.data.iglu.action_log import to_blocks
 from iglu_marl.data.iglu.multiturn import read_rows
-from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, FLOOR_Y
 from iglu_marl.data.report import Report
-from iglu_marl.tasks import SessionTasks
 
 Cell = tuple[int, int, int]
 OVERHANGS = {"bridge", "crane", "mushroom"}  # the only ones with blocks over air
@@ -166,13 +165,6 @@ def test_loading_gives_sessions_of_ones_own() -> None:
     assert bundled.load()
 
 
-def test_a_source_leaves_the_sessions_that_it_is_given_alone() -> None:
-    given = bundled.load()
-    source = SessionTasks(given, progressive=True)
-    assert source.tasks["bridge"][0].progressive
-    assert not any(session.progressive for sessions in given.values() for session in sessions)
-
-
 def test_reading_needs_neither_pandas_nor_a_network_library() -> None:
     code = (
         "import sys; from iglu_marl.data import bundled; bundled.load(); "
@@ -293,26 +285,6 @@ def test_the_checks_of_words_look_at_many_turns() -> None:
     assert {axis * np.sign(value) for turn in TURNS for axis, value in place_claims(turn)} >= {-2, 0, 2}
 
 
-def test_the_checks_of_words_see_faults() -> None:
-    def turn(text: str) -> Turn:
-        return Turn("1-x", 0, text, {(0, -1, 0): "red"}, {(-2, -1, 0): "blue", (-2, 0, 0): "blue"})
-
-    assert "green" not in color_complaint(turn("green"))
-    assert color_complaint(turn("put red ones")) == "1-x turn 0: nothing about {'blue'}"
-    assert color_complaint(turn("Blue!")) == ""
-    assert count_complaint(turn("three blue blocks")) == "1-x turn 0: ['says 3 blue, changes {2}']"
-    assert count_complaint(turn("two blue blocks, remove one red")) == ""
-    assert count_complaint(turn("two more red")) != ""
-    assert count_complaint(turn("three blue on each side")) == ""
-    assert (
-        place_complaint(turn("two squares east of the centre")) == "1-x turn 0: changes nothing at ['x = 2']"
-    )
-    assert place_complaint(turn("two squares west of the centre")) == ""
-    assert place_claims(turn("one west and two rows to the north of the centre")) == [(0, -1), (2, -2)]
-    assert floating({(0, -1, 0): "red", (1, 0, 0): "red"}) == {(1, 0, 0)}
-    assert floating({(0, -1, 0): "red", (0, 0, 0): "red", (1, 0, 0): "red"}) == set()
-
-
 def test_all_directions_are_spoken_of() -> None:
     texts = {name: session.dialogue.text.lower() for name, session in SESSIONS.items()}
     for word in ("north", "east", "south", "west"):
@@ -336,7 +308,7 @@ def test_no_text_occurs_twice() -> None:
     assert [text for text, count in said.items() if count > 1 and len(text) > 25] == []
 
 
-def test_sessions_are_told_in_words_of_their_own() -> None:
+def test_sessions_have_instructions_of_their_own() -> None:
     instructions = [(name, words_of(turn[0].text)) for name, s in SESSIONS.items() for turn in s.turns]
     long = [(name, words) for name, words in instructions if len(words) >= 6]
     alike = [
@@ -353,64 +325,20 @@ def test_sessions_of_a_structure_take_different_ways() -> None:
         assert len(ways) == len(sessions), name
 
 
-# -- tapes
-
-NUMBERED = re.compile(r"-?\d+")
+# -- action logs
 
 
-def replay(tape: str, *, actions: bool) -> tuple[dict[Cell, int], dict[Cell, int]]:
-    """The world (voxel ids) at the finish marker and at the end, by block changes or by actions."""
-    world: dict[Cell, int] = {}
-    start: dict[Cell, int] = {}
-    index = -1
-    for line in tape.splitlines():
-        number, verb, rest = line.split(" ", 2)
-        assert int(number) >= index
-        index = int(number)
-        if verb == "action" and rest == "finish_recover_world_state":
-            start = dict(world)
-        elif verb == "action" and rest.startswith("select_and_place_block ") and actions:
-            voxel, x, y, z, *camera = rest.split()[1:]
-            assert len(camera) == 6
-            cell = (int(x), int(y), int(z))
-            assert cell not in world
-            world[cell] = int(voxel)
-        elif verb == "action" and rest.startswith("break ") and actions:
-            x, y, z, *camera = rest.split()[1:]
-            assert len(camera) == 6
-            del world[int(x), int(y), int(z)]
-        elif verb == "block_change" and not actions:
-            for change in re.findall(r"\(([^)]*)\)", rest):
-                x, y, z, old, new = map(int, change.split(", "))
-                assert world.pop((x, y, z), 0) == old
-                if new:
-                    world[x, y, z] = new
-    return start, world
-
-
-def test_tapes_replay_to_their_worlds() -> None:
+def test_action_logs_replay_to_their_worlds() -> None:
+    """The world at the end of the set-up and at the end, by the recorded changes and by the actions."""
     for name, session in SESSIONS.items():
         before: list[Block] = []
         folder = bundled.files().joinpath("builder-data").joinpath(name)
         steps = sorted(folder.iterdir(), key=lambda file: int(file.name.removeprefix("step-")))
         for file, grid in zip(steps, session.structures, strict=True):
-            after = grid_to_blocks(grid)
-            data = json.loads(file.read_bytes())
-            assert len(data["avatarInfo"]["pos"]) == 3
-            assert len(data["avatarInfo"]["look"]) == 2
-            for actions in (False, True):
-                worlds = replay(data["tape"], actions=actions)
-                ours = [
-                    sorted(
-                        (x, y - FLOOR_Y, z, int(COLOR_OF_VOXEL[voxel])) for (x, y, z), voxel in world.items()
-                    )
-                    for world in worlds
-                ]
-                assert ours == [before, after], (name, file.name, actions)
-            before = after
-
-
-def test_worlds_fit_the_zone_and_have_no_doubles() -> None:
-    for turn in TURNS:
-        blocks = [(*cell, COLOR_NAMES.index(color)) for cell, color in turn.after.items()]
-        assert np.count_nonzero(blocks_to_grid(blocks)) == len(blocks)
+            recording = read_recording(file.read_bytes(), name=f"{name}/{file.name}")
+            log = recording.log
+            assert log.skipped == (), recording.name
+            assert recording.reproduces, recording.name
+            assert to_blocks(log.world(recording.start)) == (before, []), recording.name
+            before = grid_to_blocks(grid)
+            assert to_blocks(log.world()) == to_blocks(world_by_actions(log)) == (before, []), recording.name

@@ -25,7 +25,7 @@ def drawn(source: Curriculum, count: int = 400) -> Counter[str]:
     return Counter(source.sample(rng).dialog for _ in range(count))
 
 
-def test_a_curriculum_goes_on_when_it_goes_well() -> None:
+def test_a_curriculum_advances_with_success() -> None:
     source = Curriculum([ONE, [TWO], lambda: THREE], threshold=0.75, window=4, rehearsal=0.25)
     assert drawn(source) == {"one": 400}
     assert not source.record([True, True, False])  # three episodes are not yet four

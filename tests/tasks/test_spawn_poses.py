@@ -216,7 +216,7 @@ def test_poses_are_drawn_evenly_from_their_ranges() -> None:
     assert [source.sample(again) for _ in range(400)] == tasks
 
 
-def test_nobody_begins_inside_a_block() -> None:
+def test_no_spawn_pose_lies_inside_a_block() -> None:
     wall = blocks_to_grid([(x, y, z, 1) for x in range(-5, 6) for z in range(-5, 1) for y in (-1, 0)])
     task = Task("", RED, starting_grid=wall)
     rng = np.random.default_rng(0)

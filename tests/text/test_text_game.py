@@ -80,7 +80,7 @@ def test_each_way_of_answering_has_its_prompt(role: str, observations: str) -> N
         assert ("write only: WAIT" in told) == (answers == "json" and role == "architect")
 
 
-def test_the_chats_of_a_builder_do_not_tell_the_target() -> None:
+def test_the_messages_of_a_builder_do_not_reveal_the_target() -> None:
     game = TextGame(partner="random", tasks=[task([(4, 5, 4, 5)])])
     for message in game.reset(0):
         assert "purple: 4" not in message["content"]
@@ -196,7 +196,7 @@ def test_a_recorded_instruction_is_a_game_of_one_reply() -> None:
     assert (reward, done, info["completed"], info["truncated"]) == (0, True, False, True)
 
 
-def test_a_pickled_game_goes_on() -> None:
+def test_a_pickled_game_plays_alike() -> None:
     for role in ("builder", "architect", "both"):
         game = TextGame(role=role, tasks=[task()])
         messages = game.reset(1)
