@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl._version import __version__
-from iglu_marl.benchmark.catalog import Level, builder_env, current, make
+from iglu_marl.benchmark.catalog import Level, builder_env, find, make
 from iglu_marl.benchmark.games import judged, reference_env, silent_architect
 from iglu_marl.benchmark.splits import SplitName, content_id, some_of
 from iglu_marl.core.controls import GRID_ACTIONS, Controls
@@ -268,7 +268,7 @@ def demonstrate(
 
 def one_builder(level: str | Level) -> Level:
     """Return a level. Raises `ConfigError` for one of a team."""
-    level = current(level)
+    level = find(level)
     if level.is_team:
         raise ConfigError(f"level is {level.name!r}, expected one with one builder")
     return level

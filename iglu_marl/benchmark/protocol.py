@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.benchmark.batches import AgentBatch, BatchGame, is_batch, judged_many
-from iglu_marl.benchmark.catalog import Level, current, find, make
+from iglu_marl.benchmark.catalog import Level, find, make
 from iglu_marl.benchmark.games import (
     BACKGROUND,
     Judged,
@@ -96,7 +96,7 @@ def run(
         AgentError: if an entry of `agents` does not fit the level.
 
     """
-    level = current(level)
+    level = find(level)
     agents = agents if isinstance(agents, (list, tuple)) else [agents]
     if episodes < 1 or not agents or budget < 0:
         given = f"{len(agents)} agents, {episodes} episodes and a budget of {budget}"
@@ -424,12 +424,10 @@ def verify(path: str | os.PathLike[str]) -> int:
     the file. Returns 0 if no games were recorded.
 
     Raises:
-        DataError: if anything differs, or the file has no episodes (version 1).
+        DataError: if anything differs.
 
     """
     result = read_result(path)
-    if not result.rows:
-        raise DataError(f"{path} has no episodes, expected a file of version 2")
     level, each, at = find(result.level), result.episodes, 0
     lines = _recorded(Path(path), result) if result.recordings[0] else []
     tasks = []

@@ -19,7 +19,7 @@ from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.text import csv_text, markdown_table, markdown_text
 from iglu_marl.evaluation.metrics import Interval, interquartile_mean
 
-COLUMNS = ("rung", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
+COLUMNS = ("level", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
 """First columns of the CSV; those of the controls follow."""
 
 
@@ -32,7 +32,7 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
     | key | |
     |---|---|
     | success, low, high | success rate with its interval |
-    | contents | number of different contents; None in files of version 1 |
+    | contents | number of different contents |
     | flags | what to know before comparing the result (`Result.flags`), separated by "; " |
     | agent: … | controls of the agent itself, means over runs |
     | audit: … | controls of the level, None if missing |
@@ -47,7 +47,7 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
             zip(COLUMNS, (result.level, result.name, result.split, len(result.runs), *success), strict=False)
         )
         row |= {name: result.interval(name).value for name in ("completed", "f1", "steps")}
-        row["budget"], row["contents"] = result.budget, result.contents or None
+        row |= {"budget": result.budget, "contents": result.contents}
         for name in OWN_CONTROLS:
             taken = [run.controls[name] for run in result.runs if name in run.controls]
             row[f"agent: {name}"] = float(np.mean(taken)) if taken else None
@@ -120,10 +120,10 @@ def result_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = 
     for result, entry in zip(results, entries(results, known), strict=True):
         rows.append(
             [
-                f"`{result.level}`" + ("" if result.is_current else " (of another version)"),
+                f"`{result.level}`",
                 markdown_text(result.name),
                 str(len(result.runs)),
-                str(result.contents or "–"),
+                str(result.contents),
                 f"{result.budget:,}",
                 _interval(result.interval()),
                 _share(entry["completed"]),
@@ -157,7 +157,7 @@ def markdown(
     rows = result_rows(results, known)
     text = (
         "Success: mean in per cent, with its 95 % interval by bootstrap over runs, contents and partners (Wilson's "
-        "for 0 and 100 %); of version 0, interquartile mean over runs, or one run's mean over its games. "
+        "for 0 and 100 %). "
         "*Muted*, *scrambled*, *hidden*: controls of the same agents. *Best without*: the best shortcut baseline of "
         "the level. Steps are training steps, of the agent and of the baselines.\n\n"
         + markdown_table(RESULT_HEADS, rows)

@@ -46,7 +46,7 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
     if as_json:
         rows = [
             {
-                "rung": level.name,
+                "level": level.name,
                 "about": level.about,
                 "held_out": [str(rule) for rule in level.held_out],
                 "max_steps": level.max_steps,

@@ -39,7 +39,7 @@ GIVEN_AWAY = dataclasses.replace(
     EASY,
     name="see-nothing-v0",
     content=PlacedBlocks(NEAR[:1], (1, 2, 3)),
-    held_out=(HeldOut("pairs", 2),),
+    held_out=(HeldOut("squares", 2),),
     spare=None,
 )
 
