@@ -36,10 +36,10 @@ from iglu_marl.core.arguments import MAX_SEED, as_count
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, ServiceRefusedError
 from iglu_marl.core.files import made_folder, write_text
+from iglu_marl.core.jobs import do_jobs, each
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.data.packs.store import MissingPackError
-from iglu_marl.evaluation.in_flight import in_flight
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.metrics import action_counts
 from iglu_marl.tasks.cube_tasks import CubeTasks
@@ -552,7 +552,8 @@ def run_models(
                 groups, at_once = seat.groups(missing, concurrency)
                 options = _game_options(profile, seat.settings.prompts if seat.settings else "")
                 work = partial(play_games, level, seed=seed, seats=seats, **options)
-                for row in (row for _, rows in in_flight(work, groups, at_once) for row in rows):
+                played = do_jobs(each(work), groups, concurrency=at_once)
+                for row in (row for _, rows in played for row in rows):
                     if isinstance(row, str):
                         failed += 1
                         progress(row)

@@ -33,11 +33,10 @@ from iglu_marl.benchmark.splits import SplitName, content_id, digest_of, others,
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
+from iglu_marl.core.jobs import RAY_PARTS, do_jobs, each, slices
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
-from iglu_marl.evaluation.cluster import on_ray, slices
-from iglu_marl.evaluation.runner import RAY_PARTS
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory
@@ -86,8 +85,8 @@ def run(
         command: command that trained and measured the agents.
         output: path of the result file.
         record: whether to keep all games beside the result file, for `verify`.
-        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `evaluation.cluster.on_ray`); "":
-            none. Does not change the result.
+        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `core.jobs.do_jobs`); "": none. Does
+            not change the result.
         progress: called with a line of text for each part of the games, and with the `Result.flags` that do not depend
             on chance.
 
@@ -113,10 +112,10 @@ def run(
     if len(own_actions) > 1:
         raise ConfigError("agents mixes scripted builders, given by name, with others; expected one kind")
     job = _Job(level, split, pairs, numbers, episodes, controls, record)
-    ends = slices(episodes, -(-RAY_PARTS // len(pairs)) if ray else 1)
+    ends = slices(episodes, max(1, RAY_PARTS // len(pairs)) if ray else 1)
     parts = [_Part(place, *end) for place in range(len(pairs)) for end in ends]
     done: dict[int, _Measured] = {}
-    for number, measured in on_ray(ray, _measure, job, parts) if ray else _one_by_one(job, parts):
+    for number, measured in do_jobs(each(partial(_measure, job)), parts, ray=ray):
         done[number] = measured
         progress(f"{level.name} part {len(done)} of {len(parts)}")
     found, rows, tasks, lines = [], [], [], []
@@ -198,11 +197,6 @@ def _measure(job: _Job, part: _Part) -> _Measured:
         ]
         lines = [json.dumps(actions, separators=(",", ":")) for _, actions in played]
         return _Measured(rows, [game.task for game in games], lines, taken, table.privileged)
-
-
-def _one_by_one(job: _Job, parts: Sequence[_Part]) -> Iterator[tuple[int, _Measured]]:
-    for number, part in enumerate(parts):
-        yield number, _measure(job, part)
 
 
 class Scheduled(NamedTuple):

@@ -38,8 +38,8 @@ EASY = find("see-place-v1")
 GIVEN_AWAY = dataclasses.replace(
     EASY,
     name="see-nothing-v0",
-    content=PlacedBlocks(NEAR[:1], (1, 2, 3)),
-    held_out=(HeldOut("squares", 2),),
+    content=PlacedBlocks(NEAR[:1], (1, 2, 5)),
+    held_out=(HeldOut("squares", 3),),
     spare=None,
 )
 

@@ -228,7 +228,7 @@ def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.Monk
     log = tmp_path / "games.jsonl"
     before = log.read_text()
     plays: list[Any] = []
-    from iglu_marl.evaluation import runner as running
+    from iglu_marl.evaluation import arena as running
 
     play = running.play
     monkeypatch.setattr(running, "play", lambda *a, **k: plays.append(a) or play(*a, **k))
