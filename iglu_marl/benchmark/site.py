@@ -12,10 +12,11 @@ from typing import Any
 from iglu_marl.benchmark.audits import Audit, read_audits
 from iglu_marl.benchmark.catalog import FAMILIES, Level, levels
 from iglu_marl.benchmark.protocol import replayed
-from iglu_marl.benchmark.report import LEVEL_HEADS, curves_svg, level_rows
+from iglu_marl.benchmark.report import curves_svg, level_table
 from iglu_marl.benchmark.results import Result, read_result
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import made_folder, write_text
+from iglu_marl.core.tables import html_table
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bar: #2f7d6b; --dot: #b4541a; }
@@ -74,7 +75,7 @@ def write_site(
         for level in levels(family):
             own = {name: result for name, result in results.items() if result.level == level.name}
             found.append(_article(level, own, known.get(level.name), watched))
-    table = level_rows(list(results.values()), known)
+    table = html_table(level_table(list(results.values()), known))
     body = f"""<h1>The iglu_marl benchmark</h1>
 <p>Success on the test split in per cent: a bar for the 95&nbsp;% interval, a mark for the mean; the thin mark is
 chance, the best player that always builds the same target. A baseline without the message or the target says something
@@ -82,7 +83,7 @@ if the same learner succeeds with it (<em>full</em>). <em>Gap</em>: what is miss
 <code>iglu-marl benchmark verify FILE</code>. To add one, send it with its recordings by a pull request.</p>
 {"".join(found)}
 <h2>All levels</h2>
-<div class="wide">{_table(LEVEL_HEADS, table)}</div>"""
+<div class="wide">{table}</div>"""
     page = f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>iglu_marl benchmark: leaderboard</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head>
@@ -174,11 +175,3 @@ def _row(
 def _own_controls(result: Result) -> Iterator[tuple[str, float]]:
     for name in result.runs[0].controls:
         yield name, sum(run.controls[name] for run in result.runs) / len(result.runs)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    first = "".join(f"<th>{_text(head)}</th>" for head in heads)
-    rest = "".join(
-        "<tr>" + "".join(f"<td>{_text(cell.strip('`'))}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><tr>{first}</tr>{rest}</table>"

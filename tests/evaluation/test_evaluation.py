@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 from iglu_marl import AgentError, ConfigError, DataError, IgluMarlError, Pose, Role, Task, evaluate
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
-from iglu_marl.core.text import csv_text
+from iglu_marl.core.tables import csv_text
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation import Evaluation, best_open_loop, tasks_of
 from iglu_marl.evaluation.metrics import bootstrap
