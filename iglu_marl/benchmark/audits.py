@@ -47,13 +47,13 @@ from iglu_marl.benchmark.games import (
     silent_architect,
     team_of,
 )
-from iglu_marl.benchmark.results import versions
 from iglu_marl.benchmark.splits import content_key, others, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import usable_path, write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
+from iglu_marl.core.versions import versions
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.tasks.source import FiniteSource
@@ -305,7 +305,7 @@ def write_audits(audits: Sequence[Audit], path: str | os.PathLike[str]) -> Path:
     content = {
         "format": FORMAT,
         "version": VERSION,
-        **versions(),
+        "versions": versions(),
         "levels": {name: kept[name].to_json() for name in sorted(kept)},
     }
     return write_text(path, json.dumps(content, indent=1) + "\n")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from iglu_marl._version import __version__
 from iglu_marl.benchmark.catalog import Level, builder_env, find, make
 from iglu_marl.benchmark.games import judged, reference_env, silent_architect
-from iglu_marl.benchmark.splits import SplitName, content_id, some_of
+from iglu_marl.benchmark.splits import SplitName, content_digest, some_of
 from iglu_marl.core.controls import GRID_ACTIONS, Controls
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.edits import net_actions
@@ -324,7 +324,7 @@ def _observed(env: Any, level: Level, part: Sequence[Demonstration]) -> Iterator
                 demonstration.seed,
                 partner=[to_json(said) for said in demonstration.actions.get(Role.ARCHITECT, ())],
             ),
-            "metadata": {"task": content_id(demonstration.task), "completed": terminated[-1]},
+            "metadata": {"task": content_digest(demonstration.task), "completed": terminated[-1]},
         }
 
 

@@ -28,14 +28,15 @@ from iglu_marl.benchmark.games import (
     seeing,
     team_of,
 )
-from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result, versions
-from iglu_marl.benchmark.splits import SplitName, content_id, digest_of, others, some_of
+from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result
+from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import RAY_PARTS, do_jobs, each, slices
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
+from iglu_marl.core.versions import versions
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
@@ -191,7 +192,7 @@ def _measure(job: _Job, part: _Part) -> _Measured:
         }
         rows = [
             EpisodeRow(
-                seed, content_id(game.task), table.partners[game.partner][0], game.number, **one._asdict()
+                seed, content_digest(game.task), table.partners[game.partner][0], game.number, **one._asdict()
             )
             for (one, _), game in zip(played, games, strict=True)
         ]
@@ -436,7 +437,9 @@ def verify(path: str | os.PathLike[str]) -> int:
         for number, (game, row) in enumerate(zip(games, rows, strict=True)):
             place = f"{path}, episode {number} of run {run.seed}"
             won = level.is_success(game.task, row.completed, row.changes)
-            expected = row._replace(task=content_id(game.task), partner=partners[game.partner], success=won)
+            expected = row._replace(
+                task=content_digest(game.task), partner=partners[game.partner], success=won
+            )
             if env is not None:
                 with wrap_errors(f"{place} cannot be replayed"):
                     outcome = _replay(own, env, lines[at + number], game.task, row.seed)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl._version import __version__
 from iglu_marl.benchmark.catalog import Level, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
@@ -43,7 +41,7 @@ CONTROLS = ("muted", "scrambled", "hidden")
 class EpisodeRow(NamedTuple):
     """An episode in a result file.
 
-    run: seed of the training run. task: hash of the task's content (`splits.content_id`). partner: name of the
+    run: seed of the training run. task: hash of the task's content (`splits.content_digest`). partner: name of the
     architect; "": none. seed: seed of the episode. f1: F1 of the build. changes: number of block changes. steps: number
     of builder steps.
     """
@@ -293,16 +291,6 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     place = f"{path} is no result of the benchmark"
     with wrap_errors(place):
         return Result.from_json(parse_json(Path(path).read_bytes(), place))
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of this package, Python and NumPy, and the kind of machine."""
-    return {
-        "iglu_marl": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "machine": platform.machine(),
-    }
 
 
 def iqm(scores: Sequence[Sequence[float]], **options: Any) -> Interval:

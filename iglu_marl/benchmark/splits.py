@@ -60,8 +60,11 @@ def content_key(task: Task) -> bytes:
     )  # a value for each pair of ids: both move together
 
 
-def content_id(task: Task) -> str:
-    """Return a hash of `content_key`, 12 hexadecimal digits."""
+def content_digest(task: Task) -> str:
+    """Return a hash of `content_key`, 12 hexadecimal digits, for tasks that count as the same.
+
+    `evaluation.selection.digest` tells all tasks apart.
+    """
     return hashlib.blake2b(content_key(task), digest_size=6).hexdigest()
 
 
@@ -426,8 +429,9 @@ class PinnedInstructions(Content):
 
 
 def digest_of(tasks: Sequence[Task]) -> str:
-    """Return a hash of the content of tasks, 12 hexadecimal digits."""
-    return hashlib.blake2b("".join(map(digest, tasks)).encode(), digest_size=6).hexdigest()
+    """Return a hash of tasks without their start poses, as result files have it, 12 hexadecimal digits."""
+    digests = (digest(task.replace(pose=None)) for task in tasks)
+    return hashlib.blake2b("".join(digests).encode(), digest_size=6).hexdigest()
 
 
 @lru_cache(maxsize=1)

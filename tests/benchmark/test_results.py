@@ -25,9 +25,10 @@ from iglu_marl.benchmark import Result, cross_play, find, read_result, report, r
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.games import BACKGROUND
 from iglu_marl.benchmark.protocol import _scheduled
-from iglu_marl.benchmark.results import EpisodeRow, Run, checksum, improvement, iqm, means, versions
+from iglu_marl.benchmark.results import EpisodeRow, Run, checksum, improvement, iqm, means
 from iglu_marl.benchmark.splits import SPLITS
 from iglu_marl.cli import app
+from iglu_marl.core.versions import versions
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.evaluation.metrics import (
     bootstrap_statistic,

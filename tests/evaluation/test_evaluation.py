@@ -400,6 +400,24 @@ def test_equal_tasks_are_told_apart() -> None:
     assert len({row["seed"] for row in found.rows}) == 2
 
 
+OTHER = {
+    "dialog": "<Architect> place a red block",
+    "instruction": "place a red block",
+    "starting_grid": [(1, -1, 0, 1)],
+    "full_grid": [(0, -1, 0, 1), (1, -1, 0, 1)],
+    "invariant": False,
+    "ids": "iglu",
+    "pose": Pose(yaw_deg=90.0),
+}
+
+
+@pytest.mark.parametrize("field", OTHER)
+def test_the_hash_of_a_task_depends_on_all_but_its_name(field: str) -> None:
+    task = Task("", [(0, -1, 0, 1)], invariant=True, task_id="a")
+    assert digest(task) == digest(task.replace(task_id="b")) != digest(task.replace(**{field: OTHER[field]}))
+    assert digest(task) == "9604b9ac5934", "as in logs of version 0.3"
+
+
 @pytest.mark.slow
 def test_errors_are_raised_or_counted(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="no more"):
