@@ -11,7 +11,7 @@ import numpy as np
 from iglu_marl.benchmark.models import LEVELS, ModelResult
 from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.core.tables import Code, Table, markdown_table
-from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, share_interval
+from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, crossed_share, share_interval
 
 SWAPS = 9999  # random signs of a paired test
 HEADS = (
@@ -31,8 +31,7 @@ def score_interval(result: ModelResult) -> Interval:
     Wilson's interval of the units where that has no width, as for 0 and 100 %.
     """
     units = [row.unit for row in result.rows]
-    found = crossed_bootstrap([row.score for row in result.rows], [units])
-    return found if found.high - found.low > 1e-9 else share_interval(min(found.value, 1.0), len(set(units)))
+    return crossed_share([row.score for row in result.rows], [units], len(set(units)))
 
 
 def result_table(results: Sequence[ModelResult]) -> Table:

@@ -101,12 +101,13 @@ def comparisons(
 # ---------------------------------------------------------------------------------------------------------- tables
 
 
-def _share(value: float | None) -> str:
+def percent(value: float | None) -> str:
+    """Return a share in per cent as text, "–" for None."""
     return "–" if value is None else f"{100 * value:.1f}"
 
 
 def _interval(interval: Interval) -> str:
-    return interval.text(_share)
+    return interval.text(percent)
 
 
 AGENT_HEADS = ("level", "agent", "runs", "contents", "steps", "success", "completed", *OWN_CONTROLS)
@@ -124,8 +125,8 @@ def result_table(results: Sequence[Result], audits: Mapping[str, Audit] | None =
             result.contents,
             f"{result.budget:,}",
             _interval(result.interval()),
-            _share(entry["completed"]),
-            *(_share(entry[f"agent: {name}"]) for name in OWN_CONTROLS),
+            percent(entry["completed"]),
+            *(percent(entry[f"agent: {name}"]) for name in OWN_CONTROLS),
             *_without_and_with(known.get(result.level)),
             entry["flags"] or "–",
         ]
@@ -142,7 +143,7 @@ def _without_and_with(audit: Audit | None) -> list[str]:
     reached = [
         part.success if (part := audit.controls.get(name)) else None for name in ("scripted", "oracle")
     ]
-    return [_share(audit.chance), _share(audit.best_without), f"{steps:,}", *map(_share, reached)]
+    return [percent(audit.chance), percent(audit.best_without), f"{steps:,}", *map(percent, reached)]
 
 
 def tables(
@@ -199,18 +200,18 @@ def _level_row(level: str, results: Sequence[Result], audit: Audit | None) -> li
     chance, best_without = (None, None) if audit is None else (audit.chance, audit.best_without)
     row = [
         Code(level),
-        _share(chance),
-        _share(best_without),
-        _share(reached.get("full")),
+        percent(chance),
+        percent(best_without),
+        percent(reached.get("full")),
         "–" if audit is None else audit.verdict,
-        _share(reached.get("oracle")),
+        percent(reached.get("oracle")),
     ]
     own = [result for result in results if result.level == level]
     if not own:
         return [*row, "–", "–", "–", "–"]
     best = max(own, key=lambda result: result.interval().value)
     gap = reached.get("oracle", 1.0) - best.interval().value
-    return [*row, best.name, len(best.runs), _interval(best.interval()), _share(gap)]
+    return [*row, best.name, len(best.runs), _interval(best.interval()), percent(gap)]
 
 
 AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "verdict")
@@ -227,8 +228,8 @@ def audit_table(audits: Mapping[str, Audit]) -> Table:
         if audit.digest != level.digest:
             verdict += " (of another version)"
         steps = max((part.budget for part in audit.controls.values() if part), default=0)
-        about = (Code(level.name), audit.tasks, f"{steps:,}", _share(audit.chance))
-        rows.append([*about, *map(_share, shares), verdict])
+        about = (Code(level.name), audit.tasks, f"{steps:,}", percent(audit.chance))
+        rows.append([*about, *map(percent, shares), verdict])
     return Table(AUDIT_HEADS, rows)
 
 

@@ -25,8 +25,8 @@ from iglu_marl.evaluation.metrics import (
     Interval,
     bootstrap_statistic,
     crossed_bootstrap,
+    crossed_share,
     interquartile_mean,
-    share_interval,
 )
 
 FORMAT, VERSION = "iglu_marl benchmark result", 2
@@ -126,9 +126,10 @@ class Result:
         top = find(self.level).max_steps if measure == "steps" else 1
         values = [getattr(row, measure) / top for row in self.rows]
         factors = zip(*((row.run, row.task, row.partner) for row in self.rows), strict=True)
-        found = crossed_bootstrap(values, factors)
-        if not found.high - found.low > 1e-9 and (measure != "steps" or self.contents == 1):
-            found = share_interval(min(found.value, 1.0), self.contents)
+        as_share = measure != "steps" or self.contents == 1
+        found = (
+            crossed_share(values, factors, self.contents) if as_share else crossed_bootstrap(values, factors)
+        )
         return Interval(*(top * end for end in found))
 
     def flags(self, chance: float | None = None) -> list[str]:

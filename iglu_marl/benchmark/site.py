@@ -12,7 +12,7 @@ from typing import Any
 from iglu_marl.benchmark.audits import Audit, read_audits
 from iglu_marl.benchmark.catalog import FAMILIES, Level, levels
 from iglu_marl.benchmark.protocol import replayed
-from iglu_marl.benchmark.report import curves_svg, level_table
+from iglu_marl.benchmark.report import curves_svg, level_table, percent
 from iglu_marl.benchmark.results import Result, read_result
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import made_folder, write_text
@@ -96,10 +96,6 @@ def _text(value: object) -> str:
     return html.escape(str(value))
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"
-
-
 def _games(path: Path, result: Result, place: Path, most: int) -> list[tuple[str, str]]:
     """Write pages of the first recorded games; return their names and titles."""
     if not result.recordings[0]:
@@ -128,8 +124,8 @@ def _article(
     if audit is not None:
         reached = {name: part.success for name, part in audit.controls.items() if part is not None}
         chance, oracle = audit.chance, reached.get("oracle", 1.0)
-        facts |= {"chance": _percent(chance), "best baseline": _percent(audit.best_without)}
-        facts |= {name: _percent(reached.get(name)) for name in ("full", "scripted", "oracle")}
+        facts |= {"chance": percent(chance), "best baseline": percent(audit.best_without)}
+        facts |= {name: percent(reached.get(name)) for name in ("full", "scripted", "oracle")}
         facts["audit"] = audit.verdict
     held = "; ".join(map(str, level.held_out))
     shown = "".join(
@@ -153,9 +149,9 @@ def _row(
     marks = f'<i style="left:{left:.1f}%;width:{width:.1f}%"></i><b style="left:{middle:.1f}%"></b>'
     if chance is not None:
         marks += f'<u style="left:{min(99.5, 100 * chance):.1f}%"></u>'
-    taken = [f"{control} {_percent(share)}" for control, share in _own_controls(result)]
+    taken = [f"{control} {percent(share)}" for control, share in _own_controls(result)]
     parts = [
-        f"gap {_percent(oracle - found.value)}",
+        f"gap {percent(oracle - found.value)}",
         f"runs {len(result.runs)}",
         f"contents {result.contents}",
         f"training steps {result.budget:,}",
@@ -167,7 +163,7 @@ def _row(
     command = f"<br><code>{_text(result.command)}</code>" if result.command else ""
     return (
         f'<div class="row"><strong>{_text(result.name)}</strong><div class="track">{marks}</div>'
-        f"<span>{_text(found.text(_percent))}</span>"
+        f"<span>{_text(found.text(percent))}</span>"
         f'<div class="notes">{_text(" · ".join(parts))} · {" · ".join(links)}{command}</div></div>'
     )
 

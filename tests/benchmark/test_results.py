@@ -76,9 +76,8 @@ def test_strata_are_drawn_by_themselves() -> None:
     assert together.low < 0.5 < together.high
     one = bootstrap_statistic(lambda counts: float(counts @ values), 8, strata=np.zeros(8))
     assert one == bootstrap_statistic(lambda counts: float(counts @ values), 8)
-    for wrong in (np.zeros(3), np.arange(8)):
-        with pytest.raises(ConfigError, match="strata have the shape"):
-            bootstrap_statistic(lambda counts: 0.0, 8, units=np.repeat([0, 1], 4), strata=wrong)
+    with pytest.raises(ConfigError, match="strata have the shape"):
+        bootstrap_statistic(lambda counts: 0.0, 8, strata=np.zeros(3))
 
 
 def test_the_probability_of_improvement() -> None:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import csv
 import io
 
-from iglu_marl.core.tables import Code, Html, Table, html_table, markdown_rows, markdown_table, tables_as
+import pytest
+
+from iglu_marl.core.tables import (
+    Code,
+    Html,
+    Table,
+    csv_text,
+    html_table,
+    markdown_rows,
+    markdown_table,
+    tables_as,
+)
 
 HARD = r"50 % of a_b & {c} ~ \d | e <f> *g* `h` #1"
 FIRST = Table(
@@ -22,6 +33,18 @@ def test_csv_has_the_plain_texts() -> None:
         ["plain", "–"],
     ]
     assert second == "a,b\n1,2\n"
+
+
+@pytest.mark.parametrize(
+    "cell", ["=1+1", "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1"]
+)
+def test_a_spreadsheet_calculates_nothing(cell: str) -> None:
+    (line,) = csv.reader(io.StringIO(csv_text([[cell, "a\rb"]]), newline=""))
+    assert line == ["'" + cell.replace("\r", "\n"), "a\nb"]
+
+
+def test_numbers_stay_numbers() -> None:
+    assert csv_text([["-1", "+1.5e-3", "-.5", -1, None, "-", "--1"]]) == "-1,+1.5e-3,-.5,-1,,'-,'--1\n"
 
 
 def test_latex_escapes_what_has_a_meaning_there() -> None:
