@@ -270,8 +270,10 @@ def _in_processes(
         finally:
             for _ in end():
                 pass
-            shared.jobs.cancel_join_thread()
             pool.shutdown(cancel_futures=True)
+            shared.jobs.close()
+            shared.jobs.cancel_join_thread()  # nobody takes what is left
+            receiving.close()
 
 
 class _Ended(Exception):

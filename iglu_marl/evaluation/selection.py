@@ -138,7 +138,7 @@ def digest(task: Task) -> str:
     made = hashlib.blake2b(digest_size=6)
     turn: Task | None = task
     while turn is not None:
-        fields = (turn.dialog, turn.instruction, turn.is_invariant, turn.ids)
+        fields: tuple[Any, ...] = (turn.dialog, turn.instruction, turn.is_invariant, turn.ids)
         if turn.pose is not None:  # so that tasks without one have the hashes of version 0.3
             fields += (turn.pose,)
         made.update(repr(fields).encode("utf-8", "replace"))
