@@ -63,7 +63,7 @@ def content_key(task: Task) -> bytes:
 def content_digest(task: Task) -> str:
     """Return a hash of `content_key`, 12 hexadecimal digits, for tasks that count as the same.
 
-    `evaluation.selection.digest` tells all tasks apart.
+    The hash of a whole task is `evaluation.selection.digest`.
     """
     return hashlib.blake2b(content_key(task), digest_size=6).hexdigest()
 

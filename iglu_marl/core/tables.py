@@ -44,8 +44,8 @@ class Code(str):
     __slots__ = ()
 
 
-class Html(str):
-    """A cell that is HTML already."""
+class Markup(str):
+    """A cell that is HTML or Markdown already, whichever is written."""
 
     __slots__ = ()
 
@@ -61,10 +61,13 @@ def markdown_text(text: str) -> str:
 
 def markdown_rows(table: Table) -> list[list[str]]:
     """Return the cells of the rows as Markdown."""
-    return [
-        [f"`{cell}`" if isinstance(cell, Code) else markdown_text(str(cell)) for cell in row]
-        for row in table.rows
-    ]
+    return [list(map(_markdown_cell, row)) for row in table.rows]
+
+
+def _markdown_cell(cell: Any) -> str:
+    if isinstance(cell, Markup):
+        return str(cell)
+    return f"`{cell}`" if isinstance(cell, Code) else markdown_text(str(cell))
 
 
 def markdown_table(table: Table) -> str:
@@ -136,7 +139,7 @@ def html_table(table: Table) -> str:
         if table.shades:
             dark = (0.6 * shade for shade in table.shades[number])
             styles[1:] = [f' style="background:rgb(36 120 156/{shade:.2f})"' for shade in dark]
-        cells = [cell if isinstance(cell, Html) else html.escape(str(cell)) for cell in row]
+        cells = [cell if isinstance(cell, Markup) else html.escape(str(cell)) for cell in row]
         shown = (f"<td{style}>{cell}</td>" for style, cell in zip(styles, cells, strict=True))
         lines.append(f"<tr>{''.join(shown)}</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"

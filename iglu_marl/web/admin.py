@@ -12,7 +12,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from iglu_marl.core.tables import Html, Table, html_table
+from iglu_marl.core.tables import Markup, Table, html_table
 from iglu_marl.web.limits import json_of
 from iglu_marl.web.options import PERSON, ServerOptions
 from iglu_marl.web.rooms import Room
@@ -94,15 +94,15 @@ def _game(room: Room) -> tuple[Any, ...]:
     buttons = _buttons((doing, "message", "end"), room.name)
     link = f'<a href="{watch}" target="_blank">watch</a>'
     state = f"{room.status()['state']}, {room.game.ticks / 20:.0f} s"
-    return room.name, room.game.task.task_id, people, state, "\n".join(said), Html(f"{link} {buttons}")
+    return room.name, room.game.task.task_id, people, state, "\n".join(said), Markup(f"{link} {buttons}")
 
 
 def _button(doing: str, subject: str) -> str:
     return f'<button data-do="{doing}" data-subject="{html.escape(subject)}">{doing}</button>'
 
 
-def _buttons(doings: Iterable[str], subject: str) -> Html:
-    return Html(" ".join(_button(doing, subject) for doing in doings))
+def _buttons(doings: Iterable[str], subject: str) -> Markup:
+    return Markup(" ".join(_button(doing, subject) for doing in doings))
 
 
 async def act(request: Request) -> Response:

@@ -9,7 +9,6 @@ import pytest
 
 from iglu_marl.core.tables import (
     Code,
-    Html,
     Table,
     csv_text,
     html_table,
@@ -66,6 +65,7 @@ def test_latex_escapes_what_has_a_meaning_there() -> None:
 def test_markdown_shows_code_and_escapes_the_rest() -> None:
     escaped = r"50 % of a_b &amp; {c} \~ \\d \| e &lt;f&gt; \*g\* \`h\` #1"
     assert markdown_rows(FIRST) == [[escaped, "12.5 (8.0–17.0)"], ["`plain`", "–"]]
+    assert markdown_rows(Table(("a",), [[Markup("*b*")]])) == [["*b*"]]
     assert markdown_table(SECOND) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
     text = tables_as("markdown", (FIRST, SECOND))
     assert text.startswith("## Title &amp; more\n\n| agent | success |\n")
@@ -73,7 +73,7 @@ def test_markdown_shows_code_and_escapes_the_rest() -> None:
 
 
 def test_html_escapes_all_but_what_is_html() -> None:
-    table = Table(("<a>",), [["<b>"], [Html("<b>")]])
+    table = Table(("<a>",), [["<b>"], [Markup("<b>")]])
     rows = "<tr><td>&lt;b&gt;</td></tr><tr><td><b></td></tr>"
     assert (
         html_table(table) == f"<table><thead><tr><th>&lt;a&gt;</th></tr></thead><tbody>{rows}</tbody></table>"
