@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TypeGuard
 
 import grimp
 import pytest
+from importlinter.api import read_configuration
 from requirements import ROOT
 
 import iglu_marl
@@ -51,6 +53,33 @@ def test_only_agents_use_the_list_of_public_names_and_only_what_lies_below_them(
     homes = {name: str(getattr(getattr(iglu_marl, name), "__module__", name)) for name in names - {"data"}}
     above = {name: home for name, home in homes.items() if home.split(".")[1] not in ("core", "game")}
     assert above == {}
+
+
+NAME = re.compile(rf"{PACKAGE}\.(\w+)[\w.]*(:\w+)?")
+# Gymnasium makes environments by name, and the registry of agents those that play in the browser.
+NAMES_ABOVE = {
+    ("envs/registration.py", "iglu_marl.recording.recorded_env:RecordedEnv"),
+    ("envs/registration.py", "iglu_marl.benchmark.demonstrations:DemonstratedEnv"),
+}
+
+
+def test_only_registries_name_what_is_above_them(trees: dict[str, ast.Module]) -> None:
+    """By strings, which import-linter does not see."""
+    contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    heights = {name: -row for row, layer in enumerate(layers) for name in layer.split(" | ")}
+    above = set()
+    for place, tree in trees.items():
+        here = heights.get(place.partition("/")[0].removesuffix(".py"), 0)
+        for node in ast.walk(tree):
+            name = NAME.fullmatch(node.value) if is_text(node) else None
+            if name and heights.get(name[1], here) > here:
+                above.add((place, name[0]))
+    assert above == NAMES_ABOVE
+
+
+def is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def test_agents_are_written_with_public_names(graph: grimp.ImportGraph) -> None:

@@ -231,8 +231,6 @@ class ScriptedBuilder(BuilderBase):
             self._report_failure()
 
     def _report_failure(self) -> None:
-        color = None if self.plan is None else self.plan.proof.get("color")
-        self._remark = (
-            say(DialogueAct.UNREACHABLE) if color is None else say(DialogueAct.NO_BLOCKS, int(color))
-        )
+        color = 0 if self.plan is None else self.plan.lacking
+        self._remark = say(DialogueAct.NO_BLOCKS, color) if color else say(DialogueAct.UNREACHABLE)
         self._executor.tidy_up()

@@ -93,7 +93,6 @@ def _line(facts: dict[str, Any], verify: bool) -> str:
     if not facts["same"]:
         return f"episode {facts['episode']}: {facts['difference']}"
     how = "as recorded, bit for bit" if verify else "simulated, not compared"
-    how += "" if facts["chain"] else " (no hash chain: recorded before 0.3)"
     how += f", edited from outside {facts['edits']} times" if "edits" in facts else ""
     end = "complete" if facts["completed"] else "not complete" if facts["ended"] else "broken off"
     return (

@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.two_agent import BUILDER, METADATA, TwoAgentGame, check_by_agent
+from iglu_marl.envs.two_agent import BUILDER, METADATA, TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.effects import Setting
 
@@ -31,19 +31,6 @@ class _View(NamedTuple):
     selected: str
     skipped: str | None
     by_agent: dict[str, dict[str, Any]]
-
-    def check(self, known: tuple[str, ...]) -> None:
-        """Raise `StateError` unless it can be restored."""
-        if not isinstance(self.by_agent, dict) or self.by_agent.keys() != _BY_AGENT.keys():
-            raise StateError(
-                f"the state holds {self.by_agent!r:.80} by agent, expected {', '.join(_BY_AGENT)}"
-            )
-        by_agent = {name: (self.by_agent[name], kind) for name, kind in _BY_AGENT.items()}
-        check_by_agent(known, self.agents, **by_agent)
-        for name, allowed in (("selected", known), ("skipped", (None, *known))):
-            value = getattr(self, name)
-            if not isinstance(value, str | None) or value not in allowed:
-                raise StateError(f"the state's {name} agent is {value!r:.80}, expected one of {allowed}")
 
 
 @documented

@@ -7,7 +7,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,25 +58,6 @@ def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[
     from iglu_marl.rendering import orbit_view
 
     return orbit_view(grid, size=size)
-
-
-def put_generator(generator: np.random.Generator, state: Any) -> None:
-    """Restore the state of a generator. Raises `StateError`, and changes nothing, if it does not fit."""
-    try:
-        if not isinstance(state, dict):
-            raise TypeError("expected a dict")
-        generator.bit_generator.state = state
-    except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
-        raise StateError(
-            f"the state of a generator is {state!r:.80}, which does not fit: {error!s:.80}"
-        ) from None
-
-
-class SavedView(Protocol):
-    """The part of a saved state besides the episode."""
-
-    def check(self, known: tuple[str, ...]) -> None:
-        """Raise `StateError` unless it can be restored. known: the names of all agents."""
 
 
 class EnvState(NamedTuple):
@@ -230,7 +211,7 @@ class EnvCore:
         rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
         return EnvState(self.episode.get_state(), rng, view, self.sources.get_state(), self.clock.get_state())
 
-    def set_state(self, state: EnvState, view: type[SavedView] | None = None) -> Any:
+    def set_state(self, state: EnvState, view: type[Any] | None = None) -> Any:
         """Restore a state from `get_state`. Return the environment's part, of type `view`.
 
         Raises `StateError`, and changes nothing, if it does not fit.
@@ -240,23 +221,20 @@ class EnvCore:
             raise StateError(
                 f"state is a {kind}, expected what get_state of the same kind of environment returns"
             )
-        if state.view is not None:
-            state.view.check(self.episode.agents)
-        generator: np.random.Generator | None = None
-        if not isinstance(state.rng, dict) or state.rng:
-            generator = np.random.default_rng(0)
-            put_generator(generator, state.rng)
+        if state.view is not None and not set(state.view.agents) <= set(self.episode.agents):
+            raise StateError(
+                f"the state's agents are {state.view.agents}, expected some of {self.episode.agents}"
+            )
         self.sources.check_state(state.sources)
         self.clock.check_state(state.clock)
         self.episode.set_state(state.episode)
         self.sources.set_state(state.sources)
         self.clock.set_state(state.clock)
-        if generator is None:
+        if not state.rng:
             self.rng = None
-        elif self.rng is None:
-            self.rng = generator
-        else:  # task sources may hold this very generator
-            self.rng.bit_generator.state = state.rng
+        else:
+            self.rng = np.random.default_rng(0) if self.rng is None else self.rng
+            self.rng.bit_generator.state = state.rng  # task sources may hold this very generator
         return state.view
 
     def __getstate__(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ from iglu_marl.language.goals import (
 from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import Program
-from iglu_marl.language.scene.random_scenes import Piece, are_pieces, arrange, draw_pieces
+from iglu_marl.language.scene.random_scenes import Piece, arrange, draw_pieces
 from iglu_marl.tasks.named import as_source
 from iglu_marl.tasks.source import StatefulSources, draw_task
 
@@ -545,25 +545,10 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
             raise StateError(
                 f"state is a {type(state).__name__}, expected a LanguageState as get_state returns it"
             )
-        pieces, achieved = state.pieces, state.achieved
-        if not are_pieces(pieces):
-            raise StateError(
-                f"the state's pieces are {pieces!r:.80}, expected some as draw_pieces gives them"
-            )
-        if isinstance(state.seed, bool) or not isinstance(state.seed, int) or not 0 <= state.seed < _MAX_SEED:
-            raise StateError(
-                f"the state's seed is {state.seed!r:.80}, expected an integer in 0..{_MAX_SEED - 1}"
-            )
-        if achieved is not None and not (
-            isinstance(achieved, tuple) and all(isinstance(one, Goal) for one in achieved)
-        ):
-            raise StateError(
-                f"the state's achieved goals are {achieved!r:.80}, expected None or a tuple of Goal"
-            )
         self._sources.check_state(state.sources)
         self._base.set_state(state.inner)
         self._sources.set_state(state.sources)
-        self._pieces, self._seed, self._achieved = pieces, state.seed, achieved
+        self._pieces, self._seed, self._achieved = state.pieces, state.seed, state.achieved
         self._described = self._held = None
 
 

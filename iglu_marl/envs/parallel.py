@@ -15,7 +15,7 @@ from typing_extensions import Unpack
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.two_agent import TwoAgentGame, check_by_agent
+from iglu_marl.envs.two_agent import TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.effects import Setting
 
@@ -24,11 +24,6 @@ ByAgent = dict[str, Any]
 
 class _View(NamedTuple):
     agents: tuple[str, ...]
-    cut: dict[str, bool]
-
-    def check(self, known: tuple[str, ...]) -> None:
-        """Raise `StateError` unless it can be restored."""
-        check_by_agent(known, self.agents, cut=(self.cut, bool))
 
 
 @documented
@@ -79,12 +74,11 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
 
     def get_state(self) -> EnvState:
         """Return everything needed to resume from here: one record copy and a few values."""
-        return self._setup.get_state(_View(tuple(self.agents), dict(self._cut)))
+        return self._setup.get_state(_View(tuple(self.agents)))
 
     def set_state(self, state: EnvState) -> None:
         """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
-        view = self._setup.set_state(state, _View)
-        self.agents, self._cut = list(view.agents), dict(view.cut)
+        self.agents = list(self._setup.set_state(state, _View).agents)
 
 
 @documented

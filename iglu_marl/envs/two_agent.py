@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ActionError, AgentError, StateError
+from iglu_marl.core.errors import ActionError, AgentError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLORS, ZONE_SHAPE
 from iglu_marl.core.kernels.records import CONTROL, TERMINAL_SPEED
 from iglu_marl.core.worlds import POSE_HIGH, Worlds
@@ -36,19 +36,6 @@ METADATA: dict[str, Any] = {
 _Value = TypeVar("_Value")
 _CELLS = int(np.prod(ZONE_SHAPE))
 _UNLIMITED = 100  # what counts half of a clock without a budget
-
-
-def check_by_agent(known: tuple[str, ...], agents: Any, **values: tuple[Any, type]) -> None:
-    """Raise `StateError` unless these are known agents, and each value is a dict of one type for them."""
-    names = agents if isinstance(agents, tuple) else (None,)
-    if any(not isinstance(name, str) or name not in known for name in names) or len(set(names)) < len(names):
-        raise StateError(f"the state's agents are {agents!r:.80}, expected a tuple of some of {known}")
-    for name, (value, kind) in values.items():
-        fits = isinstance(value, dict) and set(names) <= value.keys() <= set(known)
-        if not fits or not all(isinstance(one, kind) and one == one for one in value.values()):  # nor nan
-            raise StateError(
-                f"the state's {name} are {value!r:.80}, expected a {kind.__name__} for each agent"
-            )
 
 
 class SpacesByAgent:

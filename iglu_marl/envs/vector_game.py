@@ -329,7 +329,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         if not isinstance(state, VectorGameState):
             raise StateError(f"state is a {type(state).__name__}, expected what get_state returns")
-        check_like(state.lengths, self._lengths, "lengths", (0, self._chat.dialog_length))
+        check_like(state.lengths, self._lengths, "lengths")
         self._batch.set_state(state.batch)
         self._lengths[:] = state.lengths
         self.agents = list(self.possible_agents) if self._batch.begun else []

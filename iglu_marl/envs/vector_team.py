@@ -172,7 +172,8 @@ class VectorTeam(VectorGame):
     @exclusive
     def set_state(self, state: VectorGameState) -> None:
         """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
-        heard = check_like(getattr(state, "heard", None), self._dialogs, "heard", (0, self._chat.highest))
+        heard: Any = getattr(state, "heard", None)
+        check_like(heard, self._dialogs, "heard")
         super().set_state(state)
         self._dialogs[1:] = heard[1:]
         self._earned[:] = 0.0

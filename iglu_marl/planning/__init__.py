@@ -7,9 +7,8 @@
 """
 
 from iglu_marl.planning.executor import Executor
-from iglu_marl.planning.feasibility import check_certificate, reason_impossible
-from iglu_marl.planning.lower_bound import lower_bound
+from iglu_marl.planning.feasibility import reason_impossible
 from iglu_marl.planning.planner import plan
 from iglu_marl.planning.problem import Edit, Plan
 
-__all__ = ["Edit", "Executor", "Plan", "check_certificate", "lower_bound", "plan", "reason_impossible"]
+__all__ = ["Edit", "Executor", "Plan", "plan", "reason_impossible"]

@@ -1,31 +1,31 @@
-"""Proofs that edits are impossible for any builder, as certificates.
+"""Proofs that edits are impossible for any builder.
 
-A certificate is a dict with the `kind` of argument and its parameters. There are three kinds:
+There are three kinds:
 
-"too few blocks" (`color`): the sum of held and standing blocks of a colour is constant, and placing needs one in the
+Too few blocks of a colour: the sum of held and standing blocks of a colour is constant, and placing needs one in the
 inventory. So if a block of the colour is to be placed, the final inventory of it cannot be negative.
 
-"no last step": the final inventory is empty, and no block has to be removed. Then the last act is no removal, since
+No last step: the final inventory is empty, and no block has to be removed. Then the last act is no removal, since
 removing a scaffold would leave a block in the inventory. It is no placement either, since a placement needs something
 solid among the 26 cells around it, and all blocks of the result are isolated.
 
-"out of reach" (`cell`): the builder is so far outside the zone that it cannot move back, and a cell that has to change
+Out of reach: the builder is so far outside the zone that it cannot move back, and a cell that has to change
 is out of reach from every position of its eye.
 
-The planner searches for a certificate that `why_impossible` accepts. Nothing else is called impossible.
+Nothing else is called impossible.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.grid import COLORS, MAX_X, MAX_Y, Cell, cells_of, color_name, in_zone, index_of
+from iglu_marl.core.grid import COLORS, MAX_X, MAX_Y, Cell, cells_of, color_name
 from iglu_marl.core.kernels.motion import highest_rise
 from iglu_marl.core.kernels.records import (
     COVER,
@@ -42,15 +42,13 @@ from iglu_marl.planning.kernels import REACH
 from iglu_marl.planning.problem import PLANNED, Problem, planning_state
 from iglu_marl.planning.support import touched_cells
 
-Certificate = dict[str, Any]
 
-
-def prove_impossible(problem: Problem) -> tuple[str, Certificate]:
-    """Return the reason why no builder can make the edits, and a certificate; ("", {}) if none is found."""
-    return next(
-        ((reason, proof) for proof in _candidates(problem) if (reason := why_impossible(problem, proof))),
-        ("", {}),
-    )
+def why_impossible(problem: Problem) -> tuple[str, int]:
+    """Return the reason why no builder can make the edits, and the color that is short; ("", 0) if none is proved."""
+    for color in COLORS:
+        if reason := _too_few_blocks(problem, color):
+            return reason, color
+    return _no_last_step(problem) or _out_of_reach(problem), 0
 
 
 def reason_impossible(worlds: Worlds, controls: ControlsName) -> str:
@@ -83,7 +81,7 @@ def reason_impossible(worlds: Worlds, controls: ControlsName) -> str:
             free or covers or controls not in PLANNED
         ):  # what is out of reach may be right elsewhere, or stay wrong
             state["pose"] = 0.0
-        reasons.append(prove_impossible(Problem(state, desired, controls))[0])
+        reasons.append(why_impossible(Problem(state, desired, controls))[0])
     return reasons[0] if all(reasons) else ""
 
 
@@ -109,31 +107,6 @@ def used_up(grid: npt.NDArray[Any], target: npt.NDArray[Any], stock: Sequence[in
         if np.count_nonzero(grid == color) >= stock[color - 1]
         and not np.any((grid == color) & (target != color))
     }
-
-
-def check_certificate(world: Any, edits: Any, controls: ControlsName, proof: Certificate) -> bool:
-    """Return whether a certificate proves that the edits are impossible in this world; arguments as for `plan`."""
-    return why_impossible(Problem.of(world, edits, controls), proof) != ""
-
-
-def why_impossible(problem: Problem, proof: Certificate) -> str:
-    """Return the reason that a certificate proves, "" if it proves nothing."""
-    match proof:
-        case {"kind": "too few blocks", "color": int(color), **more} if color in COLORS and not more:
-            return _too_few_blocks(problem, color)
-        case {"kind": "no last step", **more} if not more:
-            return _no_last_step(problem)
-        case {"kind": "out of reach", "cell": (int(x), int(y), int(z)), **more} if not more:
-            return _out_of_reach(problem, (x, y, z)) if in_zone(x, y, z) else ""
-    return ""
-
-
-def _candidates(problem: Problem) -> Iterator[Certificate]:
-    yield from ({"kind": "too few blocks", "color": int(color)} for color in COLORS)
-    yield {"kind": "no last step"}
-    if _eye_box(problem) is not None:
-        for x, y, z in cells_of(problem.grid != problem.desired).tolist():
-            yield {"kind": "out of reach", "cell": (x, y, z)}
 
 
 def _balance(problem: Problem, color: int) -> tuple[int, int, int]:
@@ -183,11 +156,12 @@ def _eye_box(problem: Problem) -> tuple[Cell, Cell] | tuple[Any, Any] | None:
     return (x - PADDING, min(y, floor), z - PADDING), (x + PADDING, top, z + PADDING)
 
 
-def _out_of_reach(problem: Problem, cell: Cell) -> str:
-    box, at = _eye_box(problem), index_of(cell)
-    if box is None or problem.grid[at] == problem.desired[at]:
+def _out_of_reach(problem: Problem) -> str:
+    box = _eye_box(problem)
+    if box is None:
         return ""
-    gaps = (max(c - 0.5 - high, low - c - 0.5, 0.0) for c, low, high in zip(cell, *box, strict=True))
-    if math.hypot(*gaps) <= REACH + 1e-6:
-        return ""
-    return f"the builder cannot move from outside the zone, and {cell} is out of reach"
+    for cell in cells_of(problem.grid != problem.desired).tolist():
+        gaps = (max(c - 0.5 - high, low - c - 0.5, 0.0) for c, low, high in zip(cell, *box, strict=True))
+        if math.hypot(*gaps) > REACH + 1e-6:
+            return f"the builder cannot move from outside the zone, and {tuple(cell)} is out of reach"
+    return ""

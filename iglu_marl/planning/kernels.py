@@ -11,7 +11,6 @@ CAMERA_DEG = 5.0  # the largest camera change in one step
 REACH = (RAY_SAMPLES - 1) / RAY_SAMPLES_PER_CELL  # of the hands, in cells
 
 SCAFFOLD = 1000  # price of a cell that is filled temporarily
-WANTED = 1  # price of a cell that is filled in any case
 CLOSED = 10**6  # price of a cell that stays empty
 
 

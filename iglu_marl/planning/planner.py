@@ -12,7 +12,7 @@ from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import Cell
-from iglu_marl.planning.feasibility import prove_impossible
+from iglu_marl.planning.feasibility import why_impossible
 from iglu_marl.planning.flying.search import shortest_flight
 from iglu_marl.planning.greedy import build
 from iglu_marl.planning.problem import Plan, PlanLevel, Problem, check_level, planning_state
@@ -23,7 +23,7 @@ from iglu_marl.planning.walking.teaching import Teacher
 from iglu_marl.planning.walking.viewpoints import shortest_walk
 
 # Other controls only have the plan of the greedy builder.
-SEARCH_OF: dict[str, Callable[[Problem, PlanLevel, int], list[Any] | None]] = {
+SEARCH_OF: dict[str, Callable[[Problem, int], list[Any] | None]] = {
     "walking": shortest_walk,
     "flying": shortest_flight,
 }
@@ -47,8 +47,8 @@ def plan(
             the first colour. A walker observed in the air waits until it lands, since its speed is not observed.
         edits: `Edit`s or rows (x, y, z, color), 0 = remove; or a whole target grid [9, 11, 11].
         controls: "walking" (actions are integers 0..17), "flying", "discrete" or "continuous" (dicts).
-        level: "fast": the greedy builder, on foot without unnecessary steps; "short": search for a shorter plan;
-            "shortest": search longer. See docs/planning.md.
+        level: "fast": the greedy builder, on foot without unnecessary steps; "shortest": search for a shorter
+            plan. See docs/planning.md.
         max_actions: longer plans are given up.
         teach: walking only: a plan to demonstrate to a learner. It turns to the cell first, walks forwards and aims at
             the middle of faces. It is longer, and `level` is ignored.
@@ -68,16 +68,16 @@ def plan(
     problem = Problem.of(world, edits, controls)
     seen = controls == "walking" and isinstance(world, Mapping)
     waits = [int(Action.NOOP)] * (come_to_rest(problem.start) if seen else 0)
-    reason, proof = prove_impossible(problem)
-    if proof:
-        return Plan([], "impossible", reason, controls=controls, proof=proof)
+    reason, color = why_impossible(problem)
+    if reason:
+        return Plan([], "impossible", reason, controls=controls, lacking=color)
     simulation = Simulation(problem)
     reason = build(simulation, max_actions, Teacher(simulation) if teach else None)
     actions = simulation.actions
     if controls == "walking" and not reason and not teach:
         actions = shorten(problem, actions)
     if level != "fast" and not teach and problem.changes and controls in SEARCH_OF:
-        found = SEARCH_OF[controls](problem, level, max_actions if reason else len(actions))
+        found = SEARCH_OF[controls](problem, max_actions if reason else len(actions))
         reason, actions = ("", found) if found else (reason, actions)
     scaffolds = used_scaffolds(problem, actions)
     if not reason and scaffolds is None:

@@ -26,7 +26,7 @@ from iglu_marl.core.observed import observed_grid, observed_numbers
 from iglu_marl.core.worlds import Pose, Worlds, as_pose
 
 Verdict = Literal["built", "impossible", "unresolved"]
-PlanLevel = Literal["fast", "short", "shortest"]
+PlanLevel = Literal["fast", "shortest"]
 
 WorldArray = npt.NDArray[Any]  # WORLD[1]
 
@@ -99,7 +99,7 @@ class Plan:
         reason: why the verdict is not "built".
         scaffolds: cells that are filled temporarily, in order of their first use.
         controls: action encoding.
-        proof: the certificate of "impossible", for `check_certificate`.
+        lacking: the color of which too few blocks make it impossible; 0 for another reason.
 
     """
 
@@ -108,7 +108,7 @@ class Plan:
     reason: str = ""
     scaffolds: list[Cell] = field(default_factory=list)
     controls: str = "walking"
-    proof: dict[str, Any] = field(default_factory=dict)
+    lacking: int = 0
 
     def __len__(self) -> int:
         return len(self.actions)

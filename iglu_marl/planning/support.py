@@ -12,7 +12,6 @@ from iglu_marl.core.grid import BlockGrid, Cell, cells_of, in_zone, index_of
 from iglu_marl.planning import kernels
 
 Mask = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 
 SIDES: tuple[Cell, ...] = ((0, -1, 0), (-1, 0, 0), (1, 0, 0), (0, 0, -1), (0, 0, 1), (0, 1, 0))
 EDGES: tuple[Cell, ...] = tuple(
@@ -101,17 +100,6 @@ def scaffold_color(
     return best + 1 if inventory[best] > 0 else 0
 
 
-def scaffold_prices(grid: BlockGrid, wanted: Mask, links: Ints, through: bool = True) -> tuple[Ints, Ints]:
-    """Return (price, support) of `kernels.price_support`, with low prices of wanted cells.
-
-    through: whether wanted cells can be filled on the way to others.
-    """
-    price = np.where(wanted, kernels.WANTED if through else kernels.CLOSED, kernels.SCAFFOLD)
-    support = np.empty(grid.shape, np.int64)
-    kernels.price_support(grid, price, links, support)
-    return price, support
-
-
 def scaffold_for(
     grid: BlockGrid,
     desired: BlockGrid,
@@ -124,7 +112,9 @@ def scaffold_for(
     closed: missing cells that stay empty for now. links: offsets of possible supports.
     """
     missing, steps = (desired != 0) & (grid == 0), np.array(links)
-    price, support = scaffold_prices(grid, missing, steps, through=False)
+    price = np.where(missing, kernels.CLOSED, kernels.SCAFFOLD)
+    support = np.empty(grid.shape, np.int64)
+    kernels.price_support(grid, price, steps, support)
     best: tuple[int, Cell] | None = None
     for x, y, z in cells_of(missing & (support > 0) & (support < kernels.CLOSED)).tolist():
         at = index_of((x, y, z))

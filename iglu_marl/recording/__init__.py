@@ -19,7 +19,7 @@ One file may have several episodes. The lines of an episode:
 The last key of each line is `chain`: a hash (BLAKE2b, 16 bytes, hexadecimal) of the `chain` of the line before ("" for
 a header) followed by the line without `,"chain":"…"}` and line feed. A changed byte is an error, as is a missing line,
 except at the end of an episode: such a game is unfinished. The last hash of an episode identifies the whole of it.
-Recordings of versions before 0.3 have no hash chain, and are read without it.
+Recordings of versions before 0.3 are refused: 0.3.0 reads them.
 
 `state` is a checksum (BLAKE2b, 8 bytes, hexadecimal) of the world's record and the dialogue after the move. Actions
 are JSON values; a NumPy array or number keeps its type: `{"~": "float32", "shape": [2], "v": [0.0, 5.0]}`.

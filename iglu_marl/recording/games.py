@@ -25,7 +25,7 @@ from iglu_marl.game.profiles import GRIDWORLD, PROFILES, SILENT_BUILDER, read_op
 GAME_KEYS = ("view", "config", "controls", "recorded", "observes")
 """Keys of a header that determine the environment."""
 
-_PLAIN = {"id": "gridworld", "render": False, "vector_state": True, "target_in_obs": False}
+_STATE = {"id": "gridworld", "render": False, "vector_state": True, "target_in_obs": False}
 
 
 class Heard:
@@ -125,8 +125,7 @@ def _with_sights(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str, 
 
 def _conventions_of(observes: Mapping[str, Any], controls: dict[str, Any]) -> Conventions:
     """Return the conventions of a single-agent game, and remove them from the controls of its header."""
-    compat = "iglu2022" if controls.pop("iglu2022", False) else None  # the form of version 0.1.0
-    compat = controls.pop("compat", compat)
+    compat = controls.pop("compat")
     own = SILENT_BUILDER if observes["id"] == "silent" else GRIDWORLD
     return read_options(compat, {}, own=own, known=tuple(PROFILES), preset=False)[0].conventions
 
@@ -170,7 +169,7 @@ def make_game(
     if header["view"] != "single":  # older recordings hold options without effect
         make = {"aec": raw_env, "parallel": parallel_env, "live": LiveGame}[header["view"]]
         return make(config.for_view(header["view"]))
-    shown = header.get("observes") or _PLAIN  # older recordings lack it
+    shown = header["observes"] or _STATE  # None: a class of the caller or of `iglu_marl.compat`
     if sees:
         shown = _with_sights(shown, sees)
     config = dataclasses.replace(config, builder_sees=_sights_of(shown, sees or config.builder_sees))

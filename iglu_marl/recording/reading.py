@@ -51,8 +51,7 @@ class RecordedMove:
 class Recording:
     """One episode of a file. `end` is None if the game is unfinished. `last_edits` are those after the last move.
 
-    `chain` is the hash of the last line, which depends on all lines of the episode. It is None in recordings of
-    versions before 0.3, which have no hash chain.
+    `chain` is the hash of the last line, which depends on all lines of the episode.
     """
 
     path: Path
@@ -60,7 +59,7 @@ class Recording:
     header: dict[str, Any]
     moves: list[RecordedMove] = field(default_factory=list)
     end: dict[str, Any] | None = None
-    chain: str | None = None
+    chain: str = ""
     last_edits: tuple[WorldEdit, ...] = ()
 
     def __post_init__(self) -> None:
@@ -157,23 +156,16 @@ class _Episodes:
                 self._controls, found[-1].last_edits = None, ()
             found[-1].chain = chain
 
-    def _chain_of(self, line: dict[str, Any], row: bytes, previous: str | None) -> str | None:
-        """Check and return the `chain` of a line; None if its episode has no hash chain."""
-        if not self.verify:
-            return str(line["chain"]) if "chain" in line else None
-        if "chain" not in line and not previous:  # the first line of an episode decides
-            return None
-        if previous is None:
-            raise DataError("the line has a hash, but the line before has none")
-        return checked_link(row, previous)
+    def _chain_of(self, line: dict[str, Any], row: bytes, previous: str) -> str:
+        """Return the `chain` of a line, checked if hashes are to be verified."""
+        return checked_link(row, previous) if self.verify else str(line.get("chain"))
 
     def skip(self, number: int, row: bytes, following: dict[str, Any] | None, ended: bool) -> None:
         """Skip the incomplete end of an episode. Raises `DataError` if the line is damaged instead.
 
         following: the next line; a header at the end of the file. ended: whether the line has a line feed.
         """
-        chained = not self.found or self.found[-1].chain is not None
-        if following is None or "format" not in following or (chained and ended) or _WHOLE.search(row):
+        if ended or following is None or "format" not in following or _WHOLE.search(row):
             raise DataError(f"{self.file}, line {number}: the line is {row[:60]!r}, expected a JSON object")
 
 
@@ -185,11 +177,11 @@ def read_recording(path: str | os.PathLike[str], *, verify: bool = True) -> list
 
     Args:
         path: the file.
-        verify: compare the hash of each line; recordings of versions before 0.3 have none.
+        verify: compare the hash of each line.
 
     Raises:
         DataError: with file and line, if the file is damaged or was changed (see `repair`), is not a recording, or is
-            of a later version.
+            of a version before 0.3 or a later one than this.
 
     """
     episodes = _Episodes(Path(path), verify)
@@ -272,11 +264,34 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
     return Repaired(len(episodes.found), len(rows) - len(lost), lost, damaged)
 
 
-_HEADER_KEYS = ("view", "config", "controls", "seed", "task", "pose", "recorded", "layout", "state")
+_HEADER_KEYS = (
+    *(
+        "view",
+        "config",
+        "controls",
+        "seed",
+        "task",
+        "pose",
+        "recorded",
+        "observes",
+        "heard",
+        "agents",
+        "note",
+    ),
+    *("versions", "layout", "state"),
+)
 _HEADER = {
-    "config": dict, "controls": dict, "task": dict, "seed": (int, type(None)), "layout": str, "state": str,
-    "heard": (list, type(None)), "versions": dict,
-}  # fmt: skip
+    "config": dict,
+    "controls": dict,
+    "task": dict,
+    "seed": (int, type(None)),
+    "observes": (dict, type(None)),
+    "heard": (list, type(None)),
+    "versions": dict,
+    "layout": str,
+    "state": str,
+    "chain": str,
+}
 _CONTROLS = {"name": str, "select_and_place": bool}
 _END = {"terminated": bool, "truncated": bool}
 _MOVE = {"act": dict, "rewards": dict, "heard": (str, type(None)), "state": str}
@@ -306,6 +321,11 @@ def _check_header(line: dict[str, Any]) -> None:
         raise DataError(f"format is {line['format']!r:.60}, expected {FORMAT!r}")
     if line.get("version") != VERSION:
         raise DataError(f"version is {line.get('version')!r:.20}, expected {VERSION}")
+    if "chain" not in line:
+        raise DataError(
+            "the header has no hash, expected one, as iglu_marl 0.3.0 and later write it; 0.3.0 reads "
+            "recordings of versions before"
+        )
     if missing := [key for key in _HEADER_KEYS if key not in line]:
         raise DataError(f"the header lacks {', '.join(missing)}")
     if line["view"] not in ("aec", "parallel", "live", "single"):

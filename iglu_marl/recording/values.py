@@ -196,7 +196,7 @@ def _progressive(first: Task, others: list[Task]) -> Task:
 def checksum(episode: Episode) -> str:
     """Return the checksum of an episode's world and dialogue, 16 hexadecimal digits.
 
-    It covers the fields that the world's record had in version 0.1.0, so that recordings of all versions compare.
+    It covers the fields that the world's record had in version 0.3.0, so that its recordings replay.
     """
     rows = episode.worlds.state.view(np.uint8).reshape(len(episode.worlds), -1)
     made = hashlib.blake2b(rows[0, :_COMPARED].data, digest_size=8)

@@ -94,7 +94,7 @@ class Recorder:
         self._edits: list[WorldEdit] = []  # of the episode; those after `_edits_written` are not in the file
         self._edits_written = 0
         self._returns: dict[str, float] = {}
-        self._chain: str | None = ""  # of the last line; None: the resumed game has no hash chain
+        self._chain = ""  # of the last line
         self._file: JsonLines | None = self._opened(PRIVATE if private else None)
 
     def _opened(self, mode: int | None) -> JsonLines:
@@ -113,9 +113,6 @@ class Recorder:
     def _write(self, line: dict[str, Any]) -> None:
         if self._file is None:
             raise StateError(f"the recorder of {self.path} is closed")
-        if self._chain is None:
-            self._file.append(line)
-            return
         row, chain = chained_line(line, self._chain)
         self._file.append(row)
         self._chain = chain

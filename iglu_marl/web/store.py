@@ -110,23 +110,6 @@ EVENTS = _table("events", _of_participant(), _text("kind"), _text("detail"), _ti
 
 STUDIES = _table("studies", _text("study", index=True), _text("version"), _text("content"), _time("at"))
 
-# From each version of the tables to the next: statements that are executed in order.
-MIGRATIONS: dict[int, tuple[str, ...]] = {
-    1: ("ALTER TABLE answers ADD COLUMN passed INTEGER",),
-    2: (
-        "ALTER TABLE participants ADD COLUMN place INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE participants ADD COLUMN pair INTEGER",
-        "ALTER TABLE participants ADD COLUMN role VARCHAR NOT NULL DEFAULT ''",
-        "ALTER TABLE participants ADD COLUMN version VARCHAR NOT NULL DEFAULT ''",
-        "ALTER TABLE games ADD COLUMN ended_by VARCHAR NOT NULL DEFAULT ''",
-    ),
-    3: ("ALTER TABLE participants ADD COLUMN placed FLOAT", "ALTER TABLE answers ADD COLUMN game INTEGER"),
-    4: (
-        "ALTER TABLE participants RENAME COLUMN pair TO team",
-        "UPDATE participants SET team = id WHERE team > id",
-    ),
-}
-
 
 @contextlib.contextmanager
 def in_words(failed: str) -> Iterator[None]:
@@ -152,7 +135,7 @@ class Store:
         self._owned = contextlib.ExitStack()
         with in_words(f"the database {url!r:.80} cannot be opened"), contextlib.ExitStack() as stack:
             stack.callback(self.close)
-            self._run(_bring_up_to_date)
+            self._run(_make_tables)
             stack.pop_all()
 
     def own(self, study: str) -> None:
@@ -231,20 +214,16 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
         stack.pop_all()
 
 
-def _bring_up_to_date(connection: sql.Connection) -> None:
-    _tables.create_all(connection)
-    version = connection.execute(sql.select(SCHEMAS.c.version)).scalar()
+def _make_tables(connection: sql.Connection) -> None:
+    """Create the tables in a new database. Raises `DataError`, and changes nothing, for those of another version."""
+    begun = sql.inspect(connection).has_table(SCHEMAS.name)
+    version = connection.execute(sql.select(SCHEMAS.c.version)).scalar() if begun else None
     if version is None:
+        _tables.create_all(connection)
         connection.execute(sql.insert(SCHEMAS).values(version=SCHEMA))
-        return
-    if version > SCHEMA:
-        raise DataError(
-            f"the database has version {version}, expected at most {SCHEMA}: it needs a newer iglu_marl"
-        )
-    for step in range(version, SCHEMA):
-        for statement in MIGRATIONS[step]:
-            connection.execute(sql.text(statement))
-    connection.execute(sql.update(SCHEMAS).values(version=SCHEMA))
+    elif version != SCHEMA:
+        reads = "iglu_marl 0.3.0 updates it" if version < SCHEMA else "a newer iglu_marl reads it"
+        raise DataError(f"the database has version {version} of its tables, expected {SCHEMA}; {reads}")
 
 
 # ---------------------------------------------------------------------------------------------- participants

@@ -18,7 +18,7 @@ from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import CellEdit, render, say
-from iglu_marl.planning.feasibility import prove_impossible
+from iglu_marl.planning.feasibility import why_impossible
 from iglu_marl.planning.problem import Problem
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
 
@@ -429,7 +429,7 @@ def test_a_hundred_adversarial_structures(pairs: ModuleType) -> None:
     tasks = pairs.tasks_of("adversarial", None, 0)
     assert len({task.task_id for task in tasks}) == len({hash(task) for task in tasks}) == 100
     for task in tasks:
-        proved = prove_impossible(Problem.of((task.start_grid, Pose()), task.target_grid, "walking"))
+        proved = why_impossible(Problem.of((task.start_grid, Pose()), task.target_grid, "walking"))
         assert bool(proved[1]) == (task.task_id.partition(": ")[2] in IMPOSSIBLE), task.task_id
 
 
@@ -466,7 +466,7 @@ def test_colours_that_are_used_up_are_exchanged(pairs: ModuleType, level: str) -
 
 
 def test_what_is_impossible_is_said_to_be(pairs: ModuleType) -> None:
-    """The builder names the colour, the rest is built, and there is a certificate."""
+    """The builder names the colour, the rest is built, and there is a reason."""
     task = adversarial(pairs, "21 red, one stands")
     row = pairs.play_one(task, {"controls": "flying", **OPTIONS}, "scripted", 0)
     assert (row["verdict"], row["intersection"]) == ("impossible", 20)

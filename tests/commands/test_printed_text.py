@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from recorded_lines import chained
 from requirements import require
 
 from iglu_marl import Dialogue, Role, Subtasks, Utterance, cli
@@ -91,9 +92,10 @@ def test_games_and_recordings(shell: Callable[..., str]) -> None:
     shell("demo", "--task-source", "structures.json", "--task", HOSTILE, "-o", FILE_NAME)
     shell("record", "game.jsonl", "--task-source", "structures.json", "--builder", "oracle")
     file = Path("game.jsonl")
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    written = "".join(json.dumps({**line, "chain": ""}).replace(', "chain": ""', "") + "\n" for line in lines)
-    text = written.replace('"scripted"', json.dumps(HOSTILE)).replace('"oracle"', json.dumps(HOSTILE))
+    written = (
+        file.read_text().replace('"scripted"', json.dumps(HOSTILE)).replace('"oracle"', json.dumps(HOSTILE))
+    )
+    text = chained([json.loads(line) for line in written.splitlines()]).decode()
     file.write_text(text)
     Path(FILE_NAME).joinpath("copy.jsonl").write_text(text)
     shell("replay", file, Path(FILE_NAME) / "copy.jsonl")

@@ -331,11 +331,6 @@ def test_states_are_put_back() -> None:
         games.set_state(make(3).get_state())
     with pytest.raises(StateError):
         games.set_state(None)  # type: ignore[arg-type]
-    for lengths in (saved.lengths + 2**30, saved.lengths - 2**30):  # of the dialogues: a step reads so far
-        with pytest.raises(StateError, match=r"lengths\[0\] is"):
-            games.set_state(saved._replace(lengths=lengths))
-    with pytest.raises(StateError, match="dialogs"):
-        games.set_state(saved._replace(batch=saved.batch._replace(dialogs=saved.batch.dialogs + 10**6)))
 
 
 def test_the_agents_share_no_memory() -> None:

@@ -59,7 +59,7 @@ def test_blue_is_blue_after_red_was_selected(controls: Any, hidden: tuple[str, .
     seen = select(env, RED)
     assert seen["hotbar"] == [RED]
     shown = {key: value for key, value in seen.items() if key not in hidden}
-    made = plan(shown, EDIT, controls, "short")
+    made = plan(shown, EDIT, controls)
     assert made.built, made.reason
     assert grid_to_blocks(run(env, made.actions)["grid"]) == EDIT
 

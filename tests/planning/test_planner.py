@@ -13,7 +13,7 @@ from worlds import BOTH, carry_out, dev_structures, structure, world_with
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.planning import lower_bound, plan
+from iglu_marl.planning import plan
 from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import PLAN_LEVELS, edits_between
@@ -115,7 +115,7 @@ def test_random_structures(controls: str) -> None:
 @pytest.mark.slow
 @BOTH
 def test_a_search_makes_plans_shorter(controls: str) -> None:
-    """Never longer than the fast one, never shorter than the bound, and on the whole much shorter."""
+    """Never longer than the fast one, and on the whole much shorter."""
     total = dict.fromkeys(PLAN_LEVELS, 0)
     for seed in range(200, 203):
         target = structure(np.random.default_rng(seed), 10)
@@ -125,13 +125,12 @@ def test_a_search_makes_plans_shorter(controls: str) -> None:
             np.testing.assert_array_equal(carry_out(Worlds(1), made), target)
             lengths.append(len(made))
             total[level] += len(made)
-        assert lower_bound(Worlds(1), target, controls).steps <= min(lengths)
         assert max(lengths) == lengths[0]
-    assert total["shortest"] <= total["short"] < (0.95 if controls == "walking" else 0.75) * total["fast"]
+    assert total["shortest"] < (0.95 if controls == "walking" else 0.75) * total["fast"]
 
 
 def test_unknown_levels_are_refused() -> None:
-    with pytest.raises(PlanningError, match="level is 'best', expected one of fast, short, shortest"):
+    with pytest.raises(PlanningError, match="level is 'best', expected one of fast, shortest"):
         plan(Worlds(1), [(0, -1, 0, 1)], level="best")  # type: ignore[arg-type]
 
 
@@ -156,7 +155,7 @@ def test_one_structure_into_another(controls: str) -> None:
         rng = np.random.default_rng(seed)
         start, target = structure(rng, 12), structure(rng, 12)
         worlds = world_with(grid_to_blocks(start))
-        made = plan(worlds, edits_between(start, target), controls, ("fast", "short")[seed % 2])
+        made = plan(worlds, edits_between(start, target), controls, ("fast", "shortest")[seed % 2])
         assert made.built, (seed, made.reason)
         np.testing.assert_array_equal(carry_out(worlds, made), target)
 
@@ -201,9 +200,8 @@ def test_whatever_is_asked_is_built(
 def test_too_few_blocks_is_proved(controls: str) -> None:
     rows = [(x, -1, z, 3) for z in (-2, 2) for x in range(-5, 5)]
     made = plan(world_with(rows), [(0, -1, 0, 3)], controls)
-    assert (made.verdict, made.actions) == ("impossible", [])
+    assert (made.verdict, made.actions, made.lacking) == ("impossible", [], 3)
     assert "not enough green blocks: 1 to place, 0 in the inventory" in made.reason
-    assert made.proof == {"kind": "too few blocks", "color": 3}
     # With one that comes back it can be done.
     assert plan(world_with(rows), [(0, -1, 0, 3), (*rows[0][:3], 0)], controls).built
 

@@ -11,14 +11,16 @@ from worlds import Block, world_with
 
 from iglu_marl.agents.scripted.state_tracker import StateTracker, _searched
 from iglu_marl.core.actions import Action
+from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import blocks_to_grid, index_of
 from iglu_marl.core.kernels.ray import gaze
 from iglu_marl.core.kernels.records import PLACED, REMOVED
+from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.planning import lower_bound, plan
+from iglu_marl.planning import plan
 from iglu_marl.planning.planner import replays
-from iglu_marl.planning.problem import PlanLevel, Problem, planning_state
+from iglu_marl.planning.problem import Problem, planning_state
 from iglu_marl.planning.raycast import bearing, blocked_by_body, cast_rays, turn_deg
 from iglu_marl.planning.simulation import Simulation, step
 from iglu_marl.planning.support import Mask, pillars
@@ -225,11 +227,11 @@ def test_plans_from_viewpoints(blocks: list[Block]) -> None:
     start = Worlds(1)
     problem = Problem.of(start, blocks, "walking")
     first = plan(start, blocks, "walking", "fast")
-    found = shortest_walk(problem, "shortest", 10_000)
+    found = shortest_walk(problem, 10_000)
     assert found is not None
     assert replays(start, found, "walking", problem.desired)
-    assert lower_bound(start, blocks, "walking").steps <= len(found) < len(first)
-    assert shortest_walk(problem, "short", len(found) // 2) is None
+    assert len(found) < len(first)
+    assert shortest_walk(problem, len(found) // 2) is None
 
 
 def test_the_best_viewpoints_can_be_reached() -> None:
@@ -250,18 +252,73 @@ def test_a_long_search_is_made_once_for_the_same_beginning() -> None:
     _searched.cache_clear()
     target = blocks_to_grid(TOWER)
     plans = []
-    levels: tuple[PlanLevel, ...] = ("short", "short", "shortest")
-    for level in levels:
+    for _ in range(2):
         state = StateTracker("walking", select_and_place=False, can_yield=True)
         state.begin(NOTHING, (0.0, -0.25, 0.0, 0.0, 0.0))
-        plans.append(state.plan(target, level))
-    assert _searched.cache_info().misses == 2
+        plans.append(state.plan(target, "shortest"))
+    assert _searched.cache_info().misses == 1
     assert plans[0] == plans[1]
     plans[0].actions.clear()
     assert plans[1].actions  # nobody else's list
     state.begin(NOTHING, (0.0, -0.25, 1.0, 0.0, 0.0))
-    assert replays(state.world, state.plan(target, "short").actions, "walking", target)
-    assert _searched.cache_info().misses == 3
+    assert replays(state.world, state.plan(target, "shortest").actions, "walking", target)
+    assert _searched.cache_info().misses == 2
+
+
+# --- against an exhaustive search -----------------------------------------------------------------------
+
+FIELDS = ("pose", "speed", "slices", "active", "inventory", "grid")
+
+
+def shortest(worlds: Worlds, target: np.ndarray, limit: int) -> int | None:
+    """Steps of the shortest walking plan, by trying every action in every state; None if above the limit."""
+    table = Controls("walking").encode(0)[0][:18]
+    states = worlds.get_state()[:1]
+    seen: set[bytes] = set()
+    for steps in range(limit + 1):
+        if (states["grid"] == target).all(axis=(1, 2, 3)).any():
+            return steps
+        if steps == limit:
+            return None
+        grown = []
+        for start in range(0, len(states), 512):
+            many = np.repeat(states[start : start + 512], len(table))
+            step_many(many, np.tile(table, len(many) // len(table)))
+            keys = np.concatenate(
+                [np.ascontiguousarray(many[f]).reshape(len(many), -1).view(np.uint8) for f in FIELDS], 1
+            )
+            fresh = []
+            for number, key in enumerate(keys):
+                if (known := key.tobytes()) not in seen:
+                    seen.add(known)
+                    fresh.append(number)
+            grown.append(many[fresh])
+        states = np.concatenate(grown)
+    return None
+
+
+TINY: dict[str, tuple[list[Block], Pose, list[Block], int]] = {
+    "look down and place": ([], Pose(0, -0.25, 0, 0, -5), [(0, -1, -4, 1)], 5),
+    "another colour": ([], Pose(0, -0.25, 0, 0, -20), [(0, -1, -2, 3)], 4),
+    "two in a row": ([], Pose(0, -0.25, 0, 0, -20), [(0, -1, -2, 1), (0, -1, -1, 1)], 5),
+    "two side by side": ([], Pose(0, -0.25, 0, 0, -20), [(0, -1, -3, 1), (1, -1, -3, 1)], 5),
+    "a step aside": ([], Pose(0.4, -0.25, 0, 0, -30), [(1, -1, -2, 1)], 4),
+    "break": ([(0, -1, -2, 1)], Pose(0, -0.25, 0, 0, -10), [], 4),
+    "recolour": ([(0, -1, -2, 1)], Pose(0, -0.25, 0, 0, -35), [(0, -1, -2, 4)], 5),
+    "on top": ([(0, -1, -2, 1)], Pose(0, -0.25, 0, 0, -5), [(0, -1, -2, 1), (0, 0, -2, 1)], 5),
+    "to the left": ([], Pose(0, -0.25, 0, 315, -20), [(-3, -1, -2, 1)], 4),
+}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_no_plan_is_shorter(name: str) -> None:
+    blocks, pose, wanted, limit = TINY[name]
+    worlds, target = world_with(blocks, pose), blocks_to_grid(wanted)
+    found = shortest(worlds, target, limit)
+    assert found is not None
+    made = plan(worlds, target, "walking")
+    assert made.built
+    assert found <= len(made) <= found + 2
 
 
 # --- shortening ------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from recorded_lines import chained, lines_of
 from typer.testing import CliRunner
 
 import iglu_marl
@@ -36,7 +37,6 @@ from iglu_marl.envs import LiveGame
 from iglu_marl.game.episode import WorldEdit
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.recorded_env import script_options
-from iglu_marl.recording.values import chained_line
 from iglu_marl.rendering import ReplayRecorder
 
 GRID = [(0, -1, -2, 6), (1, -1, -2, 1), (1, 0, -2, 2)]
@@ -88,10 +88,6 @@ class Editing:
         if self.moves in (0, 5, 6):
             env.unwrapped.edit([(3, -1, 3, self.moves), (0, -1, -2, 3)])
             env.unwrapped.edit([(2, -1, 3, 6), (0, -1, -2, 0)], builder=env.unwrapped.episode.agents[-1])
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @EVERY
@@ -231,14 +227,9 @@ def edited(path: Path) -> Path:
 
 def changed(path: Path, change: Any) -> Path:
     """Change the second edit, with a right hash chain."""
-    chain, rows, edits = "", b"", 0
-    for line in lines_of(path):
-        edits += "edit" in line
-        if "edit" in line and edits == 2:
-            change(line)
-        row, chain = chained_line({key: value for key, value in line.items() if key != "chain"}, chain)
-        rows += row
-    path.write_bytes(rows)
+    lines = lines_of(path)
+    change([line for line in lines if "edit" in line][1])
+    path.write_bytes(chained(lines))
     return path
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from evaluated_agents import Garbled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from recorded_lines import chained, lines_of
 from typer.testing import CliRunner
 
 import iglu_marl
@@ -31,11 +31,10 @@ from iglu_marl.agents import (
     agents_for,
 )
 from iglu_marl.cli import app, main
-from iglu_marl.core.controls import CONTROLS
 from iglu_marl.language.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.games import make_game
-from iglu_marl.recording.values import LAYOUT, chained_line, from_json, task_from_json, task_to_json, to_json
+from iglu_marl.recording.values import LAYOUT, from_json, task_from_json, task_to_json, to_json
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -78,10 +77,6 @@ def check_same(recorded: Any, again: Any) -> None:
         "task",
     ):
         assert getattr(again, name) == getattr(recorded, name), name
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 # ------------------------------------------------------------------------------------------------ every view
@@ -433,12 +428,7 @@ def changed(recorded: bytes, number: int, change: Any) -> bytes:
     """Change a line, and compute the hash chain again."""
     lines = [json.loads(line) for line in recorded.splitlines()]
     change(lines[number])
-    chain, rows = "", []
-    for line in lines:
-        line.pop("chain")
-        row, chain = chained_line(line, chain)
-        rows.append(row)
-    return b"".join(rows)
+    return chained(lines)
 
 
 def test_the_first_difference_is_told(recorded: bytes, tmp_path: Path) -> None:
@@ -484,11 +474,6 @@ def test_differences_of_every_kind(
         replay(path)
 
 
-def without_chain(recorded: bytes) -> bytes:
-    """Return the recording as versions before 0.3 wrote it."""
-    return re.sub(rb',"chain":"[0-9a-f]{32}"}\n', b"}\n", recorded)
-
-
 def test_no_flipped_bit_goes_unseen(recorded: bytes, tmp_path: Path) -> None:
     """The bits of a file with two episodes: places at random, all line feeds, the ends of the episodes."""
     path, content = tmp_path / "flipped.jsonl", recorded + recorded
@@ -511,7 +496,6 @@ def test_no_flipped_bit_goes_unseen(recorded: bytes, tmp_path: Path) -> None:
         (b'"dialog":[', b'"dialog":[["architect","Do nothing."]'),
         (b'"agents":{}', b'"agents":{"builder":"me"}'),
         (b'"note":""', b'"note":"x"'),
-        (b'"chain"', b'"chair"'),
     ],
 )
 def test_a_changed_line_is_found_by_all_readers(
@@ -522,7 +506,7 @@ def test_a_changed_line_is_found_by_all_readers(
     assert content != recorded
     path.write_bytes(content)
     for read in (read_recording, replay):
-        with pytest.raises(DataError, match=r"changed\.jsonl, line \d+: the line (was changed|has a hash)"):
+        with pytest.raises(DataError, match=r"changed\.jsonl, line \d+: the line was changed"):
             read(path)
     with Recorder(path) as recorder, pytest.raises(DataError, match=r"changed\.jsonl, line"):
         recorder.resume()
@@ -540,28 +524,6 @@ def test_a_line_cannot_be_left_out_or_moved(recorded: bytes, tmp_path: Path) -> 
         path.write_bytes(b"".join(content))
         with pytest.raises(DataError, match="was changed, or one before it is missing"):
             read_recording(path)
-
-
-def test_a_recording_without_a_hash_chain_replays_and_resumes(recorded: bytes, tmp_path: Path) -> None:
-    """What is resumed has no hashes either; the next game has."""
-    path, old = tmp_path / "old.jsonl", without_chain(recorded)
-    path.write_bytes(old)
-    assert read_recording(path)[0].chain is None
-    shown = invoke("replay", str(path))
-    assert (shown.exit_code, "(no hash chain: recorded before 0.3)" in shown.stdout) == (0, True)
-    path.write_bytes(old[:-100])
-    with Recorder(path) as recorder:
-        env = recorder.wrap(recorder.resume())
-        done = len(read_recording(path)[0].moves)
-        for line in old.splitlines()[1 + done : -1]:
-            (action,) = json.loads(line)["act"].values()
-            env.step(from_json(action))
-        recorder.end(env)
-        assert path.read_bytes() == old
-        iglu_marl.play(env := game(), agents_for(env), seed=9, on_step=recorder)
-    first, second = read_recording(path)
-    assert (first.chain, len(second.chain or "")) == (None, 32)
-    assert json.loads(invoke("replay", str(path), "--json").stdout)["episodes"][1]["chain"] == second.chain
 
 
 @pytest.mark.parametrize(
@@ -877,25 +839,6 @@ def test_wrong_usage_of_the_commands(
         main()
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
-
-
-KEPT = sorted((Path(__file__).parents[1] / "golden" / "recordings").glob("*.jsonl"))
-
-
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
-def test_recordings_of_version_0_1_0_still_replay_bit_for_bit(path: Path) -> None:
-    (recording,) = read_recording(path)
-    assert recording.chain is None
-    trajectory = replay(path)
-    assert len(trajectory.turns) == sum(len(move.actions) for move in recording.moves)
-    assert recording.header["versions"]["iglu_marl"] == "0.1.0"
-
-
-def test_recordings_of_every_view_and_encoding_are_kept() -> None:
-    headers = [read_recording(path)[0].header for path in KEPT]
-    assert {header["view"] for header in headers} == {"aec", "parallel", "single"}
-    assert {header["controls"]["name"] for header in headers} == set(CONTROLS)
-    assert any(header["controls"]["iglu2022"] for header in headers)
 
 
 SIGHTS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -17,25 +18,26 @@ from iglu_marl.recording import read_recording
 RELEASED = Path(__file__).parents[1] / "golden" / "released"
 
 
-def test_a_recording_of_0_2_0_replays_bit_for_bit(tmp_path: Path) -> None:
-    path = RELEASED / "0.2.0" / "live_walking.jsonl"
-    (recording,) = read_recording(path)
-    assert (recording.view, recording.header["versions"]["iglu_marl"]) == ("live", "0.2.0")
-    assert (len(recording.moves), recording.chain) == (30, None)
-    assert replay(path).truncated
-    content = path.read_bytes()
-    again = tmp_path / "again.jsonl"
-    again.write_bytes(content)
-    Recorder(again).close()  # it can be appended to
-    assert again.read_bytes() == content
+LIVE = RELEASED / "0.3.0" / "live_team.jsonl"
 
 
-def test_a_recording_of_0_3_0_replays_with_its_chain() -> None:
-    path = RELEASED / "0.3.0" / "live_team.jsonl"
-    (recording,) = read_recording(path)
+def test_a_recording_without_hashes_is_refused_and_kept(tmp_path: Path) -> None:
+    """Versions before 0.3 wrote none."""
+    old = tmp_path / "old.jsonl"
+    old.write_bytes(re.sub(rb',"chain":"[0-9a-f]{32}"', b"", LIVE.read_bytes()))
+    content = old.read_bytes()
+    for verify_hashes in (True, False):
+        with pytest.raises(DataError, match=r"line 1: .*0\.3\.0 reads"):
+            read_recording(old, verify=verify_hashes)
+    Recorder(old).close()  # new games can be appended
+    assert old.read_bytes() == content
+
+
+def test_a_live_recording_of_0_3_0_replays() -> None:
+    (recording,) = read_recording(LIVE)
     assert (recording.header["config"]["architects"], recording.header["config"]["builders"]) == (2, 2)
-    assert (len(recording.moves), recording.chain is None) == (30, False)
-    assert replay(path).truncated
+    assert len(recording.moves) == 30
+    assert replay(LIVE).truncated
 
 
 RECORDINGS = sorted((RELEASED / "0.3.0" / "recordings").glob("*.jsonl"))
@@ -45,7 +47,7 @@ RECORDINGS = sorted((RELEASED / "0.3.0" / "recordings").glob("*.jsonl"))
 def test_recordings_of_0_3_0_replay_bit_for_bit(path: Path) -> None:
     """One of each view, and an AEC game of each encoding of actions with each kind of chat."""
     (recording,) = read_recording(path)
-    assert (recording.header["versions"]["iglu_marl"], recording.chain is None) == ("0.3.0", False)
+    assert recording.header["versions"]["iglu_marl"] == "0.3.0"
     trajectory = replay(path)
     assert len(trajectory.turns) == sum(len(move.actions) for move in recording.moves)
 
@@ -77,10 +79,10 @@ def test_the_log_of_an_evaluation_is_read(version: str) -> None:
 
 @pytest.mark.parametrize("read", [read_recording, read_result])
 def test_files_of_later_versions_are_refused(read: object, tmp_path: Path) -> None:
-    name = "live_walking.jsonl" if read is read_recording else "benchmark_result.json"
-    text = (RELEASED / "0.2.0" / name).read_text("utf-8")
+    name = "live_team.jsonl" if read is read_recording else "benchmark_result.json"
+    text = (RELEASED / "0.3.0" / name).read_text("utf-8")
     path = tmp_path / name
-    later = text.replace('"version":1', '"version":9', 1).replace('"version": 1', '"version": 9', 1)
+    later = text.replace('"version":1', '"version":9', 1).replace('"version": 2', '"version": 9', 1)
     assert later != text
     path.write_text(later)
     with pytest.raises(DataError, match="version"):

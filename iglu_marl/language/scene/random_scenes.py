@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,22 +60,6 @@ class Piece(NamedTuple):
         if self.shape == "square":
             return np.ones(((1, k, k), (k, k, 1), (k, 1, k))[int(rng.integers(3))], np.bool_)
         return np.ones((1, 1, 1), np.bool_)
-
-
-def are_pieces(value: Any) -> bool:
-    """Return whether `draw_pieces` can return this: known shapes, colours and lengths, enough blocks of each colour."""
-    if not isinstance(value, tuple):
-        return False
-    used = dict.fromkeys(COLORS, 0)
-    for one in value:
-        if not isinstance(one, Piece) or not isinstance(one.shape, str) or one.shape not in VARIED:
-            return False
-        if type(one.color) is not int or type(one.length) is not int:
-            return False
-        if one.color not in COLORS or not 1 <= one.length <= 4:
-            return False
-        used[one.color] += one.blocks  # type: ignore[index]
-    return max(used.values()) <= BLOCKS_PER_COLOR
 
 
 def draw_pieces(

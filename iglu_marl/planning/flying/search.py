@@ -9,7 +9,7 @@ import numpy as np
 
 from iglu_marl.planning.flying.kernels import Weights
 from iglu_marl.planning.flying.successors import Node, Offer, Successors
-from iglu_marl.planning.problem import PlanLevel, Problem, acts_between
+from iglu_marl.planning.problem import Problem, acts_between
 
 SEARCHES = (  # one after the other
     Weights(side=0.3),
@@ -25,10 +25,10 @@ SAME_GRID = 4  # nodes kept per grid
 SAME_PARENT = 12  # nodes kept per parent
 
 
-def shortest_flight(problem: Problem, level: PlanLevel, limit: int) -> list[Any] | None:
+def shortest_flight(problem: Problem, limit: int) -> list[Any] | None:
     """Return the shortest plan found with fewer than `limit` actions, or None."""
     search = BeamSearch(problem, BEAM_WIDTH)
-    for weights in SEARCHES[: 1 if level == "short" else None]:
+    for weights in SEARCHES:
         search.run(weights, limit)
         limit = search.best.steps if search.best else limit
     return search.best.actions() if search.best else None

@@ -14,7 +14,7 @@ from iglu_marl.core.actions import Action
 from iglu_marl.core.grid import MAX_X, MAX_Y, MAX_Z, MIN_X, MIN_Z, BlockGrid, cells_of, index_of
 from iglu_marl.planning.greedy import build
 from iglu_marl.planning.kernels import REACH
-from iglu_marl.planning.problem import Job, PlanLevel, Problem
+from iglu_marl.planning.problem import Job, Problem
 from iglu_marl.planning.simulation import Simulation, has_done
 from iglu_marl.planning.support import pillars, scaffold_color
 from iglu_marl.planning.walking.camera_search import CameraPlan, CameraSearch, assignment
@@ -23,8 +23,8 @@ from iglu_marl.planning.walking.kernels import YAWS, Assignment
 from iglu_marl.planning.walking.navigation import PILLAR_COST, WALK_COST, Stand, Terrain
 from iglu_marl.planning.walking.shortening import shorten
 
-TRIED: dict[PlanLevel, int] = {"short": 40, "shortest": 120}  # viewpoints evaluated without motion
-CLIMBED: dict[PlanLevel, int] = {"short": 1, "shortest": 6}  # viewpoints simulated
+TRIED = 120  # viewpoints evaluated without motion
+CLIMBED = 6  # viewpoints simulated
 LOOK_COST, CLEANUP_COST = 10.0, 14.0  # estimates in actions: of a stop, of removing a pillar
 LEFT_COST = 22.0  # for a change that is left
 BEST_RANGE, RANGE_COST = 4.0, 0.5
@@ -46,10 +46,10 @@ class ViewpointPlan(NamedTuple):
     price: float
 
 
-def shortest_walk(problem: Problem, level: PlanLevel, limit: int) -> list[int] | None:
+def shortest_walk(problem: Problem, limit: int) -> list[int] | None:
     """Return the shortest plan found from a viewpoint with fewer than `limit` actions, or None."""
     best: list[int] | None = None
-    for viewpoint in viewpoints(problem, TRIED[level])[: CLIMBED[level]]:
+    for viewpoint in viewpoints(problem, TRIED)[:CLIMBED]:
         simulation = Simulation(problem)
         if work_from(simulation, viewpoint) and not build(simulation, limit * SPARE):
             actions = shorten(problem, simulation.actions)
