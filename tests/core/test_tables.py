@@ -9,6 +9,7 @@ import pytest
 
 from iglu_marl.core.tables import (
     Code,
+    Markup,
     Table,
     csv_text,
     html_table,
