@@ -6,8 +6,9 @@ import gc
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,6 +147,51 @@ def run(
     if output is not None:
         result.write(output)
     return result
+
+
+def cross_play(
+    level: str | Level,
+    architects: Mapping[str, Any],
+    builders: Mapping[str, Any],
+    *,
+    games: int = 64,
+    split: SplitName = "test",
+    seed: int = 0,
+) -> dict[str, dict[str, float]]:
+    """Return the success rate of every architect with every builder: `result[architect][builder]`.
+
+    Args:
+        level: a two-agent level or its name.
+        architects: by label, as in `run`; or a `batches.BatchPlayer` itself.
+        builders: the same for builders.
+        games: games per pair, on the same tasks.
+        split: split of the tasks.
+        seed: seed of tasks and agents.
+
+    Raises:
+        ConfigError: if the level has a single builder.
+
+    """
+    level = find(level)
+    if not level.is_pair or level.is_team:
+        raise ConfigError(f"level is {level.name!r}, expected one of pairs (architect and builder)")
+    tasks = some_of(level.tasks(split), games, seed)
+    chosen = [tasks[number % len(tasks)] for number in range(games)]
+    schedule = [Scheduled(seed + number, task, task, 0) for number, task in enumerate(chosen)]
+    rates: dict[str, dict[str, float]] = {name: {} for name in architects}
+    for architect, builder in product(architects, builders):
+        pair = (_maker(architects[architect], Role.ARCHITECT), _maker(builders[builder], Role.BUILDER))
+        with _Table(level, split, [pair], [seed], 0) as table:
+            outcomes = [outcome.success for outcome, _ in table.play(schedule, "")]
+        rates[architect][builder] = float(np.mean(outcomes))
+    return rates
+
+
+def _maker(spec: Any, role: Role) -> Any:
+    """Return what makes an agent. The name of an architect is this one alone, also where a level has several."""
+    if is_batch(spec) and not isinstance(spec, type):
+        return lambda env: spec
+    return factory(spec, role) if role is Role.ARCHITECT else spec
 
 
 class _Job(NamedTuple):
