@@ -36,8 +36,6 @@ from iglu_marl.core.errors import (
     DataError,
     GridError,
     PoseError,
-    ServiceError,
-    ServiceRefusedError,
 )
 from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at
@@ -51,7 +49,7 @@ from iglu_marl.data.situations import Predictor, Sample, Situation
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.metrics import Interval, bootstrap, change_counts, skills
-from iglu_marl.evaluation.run import run
+from iglu_marl.evaluation.run import row_error, run
 from iglu_marl.game.agent import Agent, add_counts, begin, check_service, counts_of
 from iglu_marl.game.config import GameConfig
 
@@ -425,13 +423,8 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
         made = predict(sample.situation)
         order = None if isinstance(made, np.ndarray) else list(made)
         built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, order or ())
-    except ServiceRefusedError:
-        raise
     except Exception as fault:
-        scored = not isinstance(fault, ServiceError)
-        if scored and on_error == "raise":
-            raise
-        error = f"{type(fault).__name__}: {fault}"[:300]
+        error, scored = row_error(fault, on_error)
         return judged(sample, before, error, scored=scored, model=getattr(predict, "counts", None))
     return judged(sample, built, model=getattr(predict, "counts", None), order=order)
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from iglu_marl.agents.registry import seated
 from iglu_marl.core.dialogue import Role, role_of
-from iglu_marl.core.errors import ServiceError, ServiceRefusedError
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.evaluation.metrics import game_metrics, skills
 from iglu_marl.evaluation.results import Row
+from iglu_marl.evaluation.run import Stopped, row_error
 from iglu_marl.evaluation.selection import described, games_at_once
 from iglu_marl.evaluation.team import TeamTally
 from iglu_marl.game.agent import Agent, check_service, check_task, counts_of
@@ -90,10 +90,6 @@ class EvaluationPlan:
         return make(GameConfig.of(None, dict(self.config)))
 
 
-class Stopped(Exception):
-    """A game was cancelled because another one ended the evaluation."""
-
-
 class Arena:
     """A worker that plays games of a plan with agents that are made once and reset for each game.
 
@@ -137,13 +133,8 @@ class Arena:
                 options={"task": task},
                 on_step=lambda env: self._watch(env, agents.values(), tally),
             )
-        except (ServiceRefusedError, Stopped):
-            raise
         except Exception as fault:
-            scored = not isinstance(fault, ServiceError)
-            if scored and plan.on_error == "raise":
-                raise
-            error = f"{type(fault).__name__}: {fault}"[:300]
+            error, scored = row_error(fault, plan.on_error)
             game = Trajectory(task, seed)
             game._finish(self.env.unwrapped.episode)
         game.check_unedited()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from iglu_marl.core.errors import ServiceError, ServiceRefusedError
 from iglu_marl.core.jobs import MakeWorker, do_jobs
 from iglu_marl.evaluation.log import RowLog
 
@@ -58,3 +59,18 @@ def run(
     finally:
         log.close()
     return [row for _, row in sorted(rows.items(), key=lambda entry: entry[0])]
+
+
+class Stopped(Exception):
+    """A job was cancelled because another one ended the run."""
+
+
+def row_error(fault: Exception, on_error: str) -> tuple[str, bool]:
+    """Return the text of an error for a row, and whether the row counts in averages; or raise what ends the run.
+
+    A row whose service failed does not count. on_error: "raise" other errors, or "count" them.
+    """
+    failed = isinstance(fault, ServiceError)
+    if isinstance(fault, (ServiceRefusedError, Stopped)) or (on_error == "raise" and not failed):
+        raise fault
+    return f"{type(fault).__name__}: {fault}"[:300], not failed
