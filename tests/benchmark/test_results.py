@@ -39,6 +39,21 @@ from iglu_marl.evaluation.metrics import (
 from iglu_marl.tasks import CustomTasks
 
 
+class Still:
+    """An agent that does nothing: 0, or an array of zeros."""
+
+    action: Any = 0
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        pass
+
+    def act(self, observation: Any) -> Any:
+        return self.action
+
+    def close(self) -> None:
+        pass
+
+
 def result(
     *successes: float, level: str = "see-place-v1", name: str = "ours", episodes: int = 8, **fields: Any
 ) -> Result:
@@ -309,20 +324,11 @@ def test_a_trained_builder_by_name_sees_what_the_level_shows() -> None:
     assert found.runs[0].controls["muted"] == 0.0
 
 
-class Pointing:
-    """An architect of one run: says number `run` of 8 symbols for every meaning. `heard` has who spoke to whom."""
+class Pointing(Still):
+    """An architect of one run: says number `run` of 8 symbols for every meaning."""
 
     def __init__(self, number: int, env: Any) -> None:
-        self.message = np.full(env.action_space(ARCHITECT).shape, number)
-
-    def reset(self, role: Role, seed: int | None) -> None:
-        pass
-
-    def act(self, observation: Any) -> Any:
-        return self.message
-
-    def close(self) -> None:
-        pass
+        self.action = np.full(env.action_space(ARCHITECT).shape, number)
 
 
 class Listening(RandomBuilder):
@@ -381,27 +387,14 @@ def test_runs_cover_all_combinations() -> None:
     ]
 
 
-class Still:
-    """A builder that does nothing and keeps the environment that it was made for."""
-
-    def __init__(self, env: Any) -> None:
-        self.env = env.unwrapped
-
-    def reset(self, role: Role, seed: int | None) -> None:
-        pass
-
-    def act(self, observation: Any) -> Any:
-        return 0
-
-    def close(self) -> None:
-        pass
-
-
 def test_agents_do_not_get_the_environment_that_they_play_in() -> None:
     """What they are made for has neither the target that they see, nor one of the split that is scored."""
     seen: list[bool] = []
 
     class Spy(Still):
+        def __init__(self, env: Any) -> None:
+            self.env = env.unwrapped
+
         def act(self, observation: Any) -> Any:
             self.env.reset(seed=len(seen))
             seen.append(np.array_equal(self.env.task.target_grid, observation["target_grid"]))
@@ -556,7 +549,7 @@ def test_a_player_meets_all_frozen_partners_but_itself(tmp_path: Path) -> None:
             run(level, [(BACKGROUND, builder)], episodes=1)
 
 
-class Resting:
+class Resting(Still):
     """A builder that does nothing."""
 
     def __init__(self, space: Any) -> None:
@@ -565,15 +558,6 @@ class Resting:
     @classmethod
     def for_env(cls, env: Any) -> Resting:
         return cls(env.action_space(BUILDER))
-
-    def reset(self, role: Role, seed: int | None) -> None:
-        pass
-
-    def act(self, observation: Any) -> Any:
-        return self.action
-
-    def close(self) -> None:
-        pass
 
 
 # --------------------------------------------------------------------------------------------------------- reports
