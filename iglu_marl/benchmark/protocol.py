@@ -21,7 +21,6 @@ from iglu_marl.benchmark.games import (
     Judged,
     Observing,
     background,
-    is_builder,
     judged,
     muted,
     plays_itself,
@@ -31,14 +30,14 @@ from iglu_marl.benchmark.games import (
 )
 from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result
 from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import RAY_PARTS, do_jobs, each, slices
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.core.versions import versions
-from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
+from iglu_marl.envs.two_agent import ROLES
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory
@@ -349,31 +348,26 @@ class _Table:
         if self._together:
             yield from self._play_together(games, control, record)
             return
-        for seed, task, other, partner in games:
-            _, architect, builder = self.partners[partner]
-            if control == "muted":
-                builder = Observing(builder, muted)
-            elif control == "hidden":
-                builder = Observing(builder, seeing(other.target_grid), other)
-            elif control == "scrambled" and architect is not None:
-                architect = Observing(architect, seeing(other.target_grid))
-            elif control == "scrambled":
-                task = task.replace(dialog=other.dialog)
-            agents: dict[Any, Agent] = {Role.BUILDER: builder}
-            if architect is not None:
-                agents[Role.ARCHITECT] = architect
-            if self._team:
-                agents = {
-                    name: Observing(agent, muted) if control == "muted" and is_builder(name) else agent
-                    for name, agent in self._team.items()
-                }
+        for game in games:
+            _, architect, builder = self.partners[game.partner]
+            changes = _changes(control, game.other.target_grid)
+            known = game.other if control == "hidden" else None
+            agents: dict[Any, Agent] = {Role.BUILDER: builder, Role.ARCHITECT: architect}
+            agents = {
+                player: Observing(agent, changes[role_of(player)], known)
+                if role_of(player) in changes
+                else agent
+                for player, agent in (self._team or agents).items()
+                if agent is not None
+            }
             actions: dict[str, list[Any]] = {name_of(role): [] for role in agents if record}
 
             def keep(game: Trajectory, actions: dict[str, list[Any]] = actions) -> None:
                 for turn in game.turns if actions else ():
                     actions[name_of(turn.role)].append(to_json(turn.action))
 
-            yield judged(self.level, self._env(), agents, task, seed, keep), actions
+            task = _heard(game, control, architect)
+            yield judged(self.level, self._env(), agents, task, game.number, keep), actions
 
     def _play_together(
         self, games: Sequence[Scheduled], control: str, record: bool
@@ -384,22 +378,29 @@ class _Table:
             own = [number for number, game in enumerate(games) if game.partner == partner]
             if not own:
                 continue
-            change: dict[str, Callable[[Any], Any]] = {}
-            others = np.stack([games[number].other.target_grid for number in own])
-            if control == "muted":
-                change[BUILDER] = muted
-            elif control:
-                change[BUILDER if control == "hidden" else ARCHITECT] = seeing(others)
-            batch = []
-            for number in own:
-                task = games[number].task
-                if control == "scrambled" and architect is None:
-                    task = task.replace(dialog=games[number].other.dialog)
-                batch.append(BatchGame(games[number].number, task))
+            changes = _changes(control, np.stack([games[number].other.target_grid for number in own]))
+            change = {agent: changes[role] for agent, role in ROLES.items() if role in changes}
+            batch = [
+                BatchGame(games[number].number, _heard(games[number], control, architect)) for number in own
+            ]
             env = self._env(len(own))
             played = judged_many(self.level, env, architect, builder, batch, change, record)
             found.update(zip(own, played, strict=True))
         return [found[number] for number in range(len(games))]
+
+
+def _changes(control: str, target: Any) -> dict[Role, Callable[[Any], Any]]:
+    """Return by role how a control changes observations. target: that of another task."""
+    if control == "muted":
+        return {Role.BUILDER: muted}
+    return {Role.BUILDER if control == "hidden" else Role.ARCHITECT: seeing(target)} if control else {}
+
+
+def _heard(game: Scheduled, control: str, architect: Any) -> Task:
+    """Return the task, scrambled with the dialogue of another one where no architect speaks."""
+    if control == "scrambled" and architect is None:
+        return game.task.replace(dialog=game.other.dialog)
+    return game.task
 
 
 def _speaker(spec: Any, env: Any, together: bool) -> Any:
