@@ -262,11 +262,12 @@ def _in_processes(
             for _ in serving:
                 shared.jobs.put(None)
             yield from yielded(0)
-        except (_Ended, EOFError):
+        except (_Ended, EOFError, KeyboardInterrupt):
             yield from results.items()
             yield from end()
             for future in serving:
                 future.result()
+            raise
         finally:
             for _ in end():
                 pass
