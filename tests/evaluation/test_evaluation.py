@@ -210,25 +210,14 @@ def test_a_second_evaluation_in_one_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_builders_tasks_and_episodes_are_added(tmp_path: Path) -> None:
     evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
-    log = tmp_path / "games.jsonl"
-    before = log.read_text()
-    plays: list[Any] = []
-    from iglu_marl.evaluation import arena as running
-
-    play = running.play
-    monkeypatch.setattr(running, "play", lambda *a, **k: plays.append(a) or play(*a, **k))
-    evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
-    assert (len(plays), log.read_text()) == (0, before)
-    log.write_text(before[:-40])  # cut off in the last line
-    again = evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
-    assert len(plays) == 1
-    assert len(log.read_text().splitlines()) == 3
+    begun = (tmp_path / "games.jsonl").read_text()
     more = evaluate("precise", ["careful", "hasty"], small(3), episodes=2, output=tmp_path, **FAST)
-    assert len(plays) == 1 + 12 - 2 + 0  # the last task has become an example, and the first two were ones
     assert tables(more) == tables(evaluate("precise", ["careful", "hasty"], small(3), episodes=2, **FAST))
-    assert again.rows[0]["seed"] == more.rows[0]["seed"]
+    log = (tmp_path / "games.jsonl").read_text()
+    assert log.startswith(begun)
+    assert len(log.splitlines()) == 1 + 12
 
 
 def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
