@@ -22,11 +22,11 @@ import typer
 from iglu_marl import Role, Task, benchmark
 from iglu_marl.agents.learned import symbols, zoo
 from iglu_marl.benchmark.report import markdown
-from iglu_marl.benchmark.results import versions
 from iglu_marl.benchmark.splits import content_key, some_of
 from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.extras import extra
 from iglu_marl.core.kernels.records import PLACED, REMOVED
+from iglu_marl.core.versions import versions
 from iglu_marl.evaluation.metrics import share_interval
 
 with extra("rl", script=True):

@@ -268,7 +268,7 @@ def interval(share: float, count: int) -> tuple[float, float]:
 def row(level: Level, tests: int) -> str:
     """Return a row of the table."""
     start = time.process_time()
-    chance = json.loads(AUDITS.read_text(encoding="utf-8"))["rungs"][level.name]["chance"]
+    chance = json.loads(AUDITS.read_text(encoding="utf-8"))["levels"][level.name]["chance"]
     count, shown, found = scores(level, tests)
     cells, beyond = [], []
     for name, share in found.items():

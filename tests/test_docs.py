@@ -48,15 +48,14 @@ from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels, read_result
 from iglu_marl.benchmark.audits import read_audits
-from iglu_marl.benchmark.catalog import NAMES
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
-from iglu_marl.benchmark.report import RESULT_HEADS, audit_rows, result_rows
-from iglu_marl.benchmark.report import level_rows as leaderboard_rows
+from iglu_marl.benchmark.report import audit_table, level_table
 from iglu_marl.cli import app
 from iglu_marl.compat import conformance as tools
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.tables import markdown_rows
 from iglu_marl.envs.documentation import effect_rows, sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal
@@ -561,13 +560,6 @@ def level_rows() -> list[list[str]]:
     ]
 
 
-def results_of_version_0() -> list[list[str]]:
-    """Columns of the agents, sorted by level."""
-    found = [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v0_*.json"))]
-    rows = result_rows(sorted(found, key=lambda result: NAMES.index(result.level)))
-    return [row[: RESULT_HEADS.index("chance")] for row in rows]
-
-
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
     **environment_pages.TABLES,
     "gallery-environments": environment_pages.gallery,
@@ -581,10 +573,9 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "differences-datasets": lambda: differences(IGLU_DATASETS),
     "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
     "differences-clevr": lambda: differences(CLEVR_ROBOT),
-    "results": results_of_version_0,
-    "audits": lambda: audit_rows(read_audits()),
-    "leaderboard": lambda: leaderboard_rows(
-        [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v1_*.json"))]
+    "audits": lambda: markdown_rows(audit_table(read_audits())),
+    "leaderboard": lambda: markdown_rows(
+        level_table([read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*.json"))])
     ),
     "model-levels": lambda: [
         [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)]

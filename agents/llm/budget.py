@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, TypedDict
 from iglu_marl import ConfigError
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.core.files import write_text
+from iglu_marl.core.jobs import SHARED_FOLDER
 from iglu_marl.core.parsing import parse_json, wrap_errors
 
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.005
-SHARED = "IGLU_MARL_SPENDING"  # names the folder in which the processes of one job share their budget
 
 
 def shared_file(settings: LLMSettings) -> str:
     """Return the file that keeps the spending: the ledger, or a file shared by the job's processes; "" for none."""
-    folder = os.environ.get(SHARED, "")
+    folder = os.environ.get(SHARED_FOLDER, "")
     if settings.ledger or not folder:
         return settings.ledger
     about = f"{settings.endpoint} {settings.model} {settings.max_total_tokens} {settings.max_cost}"

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl.benchmark.catalog import Level, current
+from iglu_marl.benchmark.catalog import Level, find
 from iglu_marl.benchmark.controls import cells_of_tasks, expert_actions, imitate, open_loop, random_play
 from iglu_marl.benchmark.games import (
     Observing,
@@ -47,19 +47,19 @@ from iglu_marl.benchmark.games import (
     silent_architect,
     team_of,
 )
-from iglu_marl.benchmark.results import versions
 from iglu_marl.benchmark.splits import content_key, others, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import usable_path, write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
+from iglu_marl.core.versions import versions
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.tasks.source import FiniteSource
 
 TOLERANCE = 1.2
-FORMAT, VERSION = "iglu_marl benchmark audit", 1
+FORMAT, VERSION = "iglu_marl benchmark audit", 2
 AUDITS = Path(__file__).with_name("audits.json")
 """File of the audits that come with the package."""
 
@@ -197,7 +197,7 @@ def audit(
         ConfigError: if the level is unknown.
 
     """
-    level = current(level)
+    level = find(level)
     steps = level.budget if budget is None else min(budget, level.budget)
     tested = some_of(level.tasks("test"), tasks, _SEED)
     rounds = max(1, min(_ROUNDS // len(tested), steps // (level.max_steps * len(tested))))
@@ -305,8 +305,8 @@ def write_audits(audits: Sequence[Audit], path: str | os.PathLike[str]) -> Path:
     content = {
         "format": FORMAT,
         "version": VERSION,
-        **versions(),
-        "rungs": {name: kept[name].to_json() for name in sorted(kept)},
+        "versions": versions(),
+        "levels": {name: kept[name].to_json() for name in sorted(kept)},
     }
     return write_text(path, json.dumps(content, indent=1) + "\n")
 
@@ -323,4 +323,4 @@ def read_audits(path: str | os.PathLike[str] = AUDITS) -> dict[str, Audit]:
             raise DataError(
                 f"format is {content['format']!r:.60}, version {content['version']!r}, expected {FORMAT!r}"
             )
-        return {name: Audit.from_json(name, entry) for name, entry in content["rungs"].items()}
+        return {name: Audit.from_json(name, entry) for name, entry in content["levels"].items()}

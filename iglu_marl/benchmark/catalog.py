@@ -1,15 +1,13 @@
 """The levels of the benchmark as data, and `make`, which returns their environments.
 
 Families differ in what the builder observes. Within a family, levels range from one solved in a minute to the full
-game. A level's name ends in its version; any change to a level needs a new version. Levels of version 0 remain, to read
-and repeat old results.
+game. A level's name ends in its version; any change to a level needs a new version.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +19,6 @@ from iglu_marl.benchmark.splits import (
     Changes,
     Content,
     HeldOut,
-    HumanInstructions,
     PinnedInstructions,
     PlacedBlocks,
     Shapes,
@@ -129,12 +126,6 @@ class Level:
         number = seed % self.folds
         return replace(self, held_out=tuple(replace(rule, fold=number) for rule in self.held_out))
 
-    @property
-    def superseded_by(self) -> str:
-        """Name of the level's present version; "" if this is the present one."""
-        present = f"{self.name[:-1]}1"
-        return present if self.name.endswith("-v0") and present in _BY_NAME else ""
-
     def tasks(self, split: SplitName) -> TaskSource:
         """Return the tasks of a split."""
         return split_tasks(self.content, self.held_out, split)
@@ -182,7 +173,7 @@ def make(
     fold: int | None = None,
     **options: Any,
 ) -> Any:
-    """Return the environment of a level. A level of version 0 raises a `FutureWarning`.
+    """Return the environment of a level.
 
     | families | without `num_envs` | with `num_envs` |
     |---|---|---|
@@ -204,7 +195,7 @@ def make(
         ConfigError: if the level or the split is unknown.
 
     """
-    level = current(level) if fold is None else current(level).fold(fold)
+    level = find(level) if fold is None else find(level).fold(fold)
     if level.is_pair:
         config = level.config(split)
         env: Any = parallel_env(config) if num_envs is None else VectorGame(num_envs, config, **options)
@@ -429,37 +420,11 @@ _LISTED: tuple[Level, ...] = (
     ),
 )  # fmt: skip
 
-_RULES_V0 = {
-    "squares": HeldOut("pairs", 6),
-    "forms": HeldOut("shapes", 0.25),
-    "targets": HeldOut("combinations", 0.2),
-    "larger": HeldOut("sizes", 6),
-    "corpora": HeldOut("structures"),
-}
-
-
-def _version_0(level: Level) -> Level:
-    architects = {split: names for split, names in level.architects.items() if split != "validation"}
-    content = level.content.content if isinstance(level.content, Turned) else level.content
-    return replace(
-        level,
-        name=f"{level.name[:-1]}0",
-        about=level.about.replace(_FACING, ""),
-        content=HumanInstructions() if isinstance(content, HumanInstructions) else content,
-        held_out=tuple(_RULES_V0.get(rule.rule, rule) for rule in level.held_out),
-        seeds=10 if "-place-" in level.name else 5,
-        architects=architects,
-    )
-
-
-_V0 = tuple(_version_0(level) for level in _LISTED if not level.is_team)
-
-_BY_NAME = {level.name: level for level in (*_LISTED, *_V0)}
-NAMES = tuple(_BY_NAME)
+_BY_NAME = {level.name: level for level in _LISTED}
 
 
 def levels(family: Family | None = None) -> tuple[Level, ...]:
-    """Return all levels for learners in their present version, or those of a family, from the easiest to the full game.
+    """Return all levels for learners, or those of a family, from the easiest to the full game.
 
     Raises `ConfigError` if `family` is unknown.
     """
@@ -468,30 +433,13 @@ def levels(family: Family | None = None) -> tuple[Level, ...]:
     return tuple(level for level in _LISTED if family in (None, level.family))
 
 
-rungs = levels
-"""Another name of `levels`."""
-
-
 def find(level: str | Level) -> Level:
     """Return a level by its name. Raises `ConfigError` if there is no such level."""
     if isinstance(level, Level):
         return level
     if level not in _BY_NAME:
-        raise ConfigError(
-            f"level is {level!r}{similar(level, _BY_NAME)}, expected one of {', '.join(_BY_NAME)}"
-        )
+        hint = similar(level, _BY_NAME)
+        if str(level).endswith("-v0"):
+            hint = " (iglu_marl 0.2.0 has the levels of version 0)"
+        raise ConfigError(f"level is {level!r}{hint}, expected one of {', '.join(_BY_NAME)}")
     return _BY_NAME[level]
-
-
-def current(level: str | Level) -> Level:
-    """Return a level by its name. A level of version 0 raises a `FutureWarning`.
-
-    Raises `ConfigError` if there is no such level.
-    """
-    found = find(level)
-    if isinstance(level, str) and found.superseded_by:
-        about = (
-            f"the level {found.name} is superseded by {found.superseded_by}, and kept to repeat old results"
-        )
-        warnings.warn(about, FutureWarning, stacklevel=3)
-    return found

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl._version import __version__
-from iglu_marl.benchmark.catalog import Level, builder_env, current, make
+from iglu_marl.benchmark.catalog import Level, builder_env, find, make
 from iglu_marl.benchmark.games import judged, reference_env, silent_architect
-from iglu_marl.benchmark.splits import SplitName, content_id, some_of
+from iglu_marl.benchmark.splits import SplitName, content_digest, some_of
 from iglu_marl.core.controls import GRID_ACTIONS, Controls
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.edits import net_actions
@@ -268,7 +268,7 @@ def demonstrate(
 
 def one_builder(level: str | Level) -> Level:
     """Return a level. Raises `ConfigError` for one of a team."""
-    level = current(level)
+    level = find(level)
     if level.is_team:
         raise ConfigError(f"level is {level.name!r}, expected one with one builder")
     return level
@@ -324,7 +324,7 @@ def _observed(env: Any, level: Level, part: Sequence[Demonstration]) -> Iterator
                 demonstration.seed,
                 partner=[to_json(said) for said in demonstration.actions.get(Role.ARCHITECT, ())],
             ),
-            "metadata": {"task": content_id(demonstration.task), "completed": terminated[-1]},
+            "metadata": {"task": content_digest(demonstration.task), "completed": terminated[-1]},
         }
 
 

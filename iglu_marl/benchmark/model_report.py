@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from iglu_marl.benchmark.models import LEVELS, ModelResult
 from iglu_marl.core.scoring import Counts, micro
-from iglu_marl.core.text import markdown_table, markdown_text
-from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, share_interval
+from iglu_marl.core.tables import Code, Table, markdown_table
+from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, crossed_share, share_interval
 
 SWAPS = 9999  # random signs of a paired test
 HEADS = (
@@ -31,17 +31,16 @@ def score_interval(result: ModelResult) -> Interval:
     Wilson's interval of the units where that has no width, as for 0 and 100 %.
     """
     units = [row.unit for row in result.rows]
-    found = crossed_bootstrap([row.score for row in result.rows], [units])
-    return found if found.high - found.low > 1e-9 else share_interval(min(found.value, 1.0), len(set(units)))
+    return crossed_share([row.score for row in result.rows], [units], len(set(units)))
 
 
-def table_rows(results: Sequence[ModelResult]) -> list[list[str]]:
-    """Return the columns `HEADS` of each result, by level, rows without marks first; shares in per cent.
+def result_table(results: Sequence[ModelResult]) -> Table:
+    """Return a row per result, by level, rows without marks first; shares in per cent.
 
     Words, replies and tokens are for each right action; wrong changes and questions for each game.
     """
     order = [level.name for level in LEVELS]
-    rows = []
+    rows: list[list[Any]] = []
     for one in sorted(results, key=lambda one: (order.index(one.level), bool(one.marks))):
         total = {name: sum(getattr(row, name) for row in one.rows) for name in SUMS}
         actions = micro(Counts(*row.actions) for row in one.rows)
@@ -50,15 +49,15 @@ def table_rows(results: Sequence[ModelResult]) -> list[list[str]]:
         games = max(1, len(one.rows))
         rows.append(
             [
-                f"`{one.level}`", markdown_text(one.name), one.setting, str(len(one.rows)),
+                Code(one.level), one.name, one.setting, len(one.rows),
                 score_interval(one).text(lambda value: f"{100 * value:.1f}") if one.rows else "–",
                 f"{100 * total['right'] / max(1, total['rounds']):.1f}", f"{100 * actions.f1:.1f}",
                 *(f"{total[name] / games:.2f}" for name in ("wrong", "needless", "missing")),
                 *(f"{number:.1f}" if actions.right else "–" for number in each),
-                f"{total['cost']:.4g}", str(total["unread"]), "; ".join(one.marks) or "–",
+                f"{total['cost']:.4g}", total["unread"], "; ".join(one.marks) or "–",
             ]
         )  # fmt: skip
-    return rows
+    return Table(HEADS, rows)
 
 
 class Pair(NamedTuple):
@@ -104,13 +103,16 @@ def compare(results: Sequence[ModelResult]) -> list[Pair]:
 
 def markdown(results: Sequence[ModelResult]) -> str:
     """Return the table of results, and the paired differences in per cent, as Markdown."""
-    text = markdown_table(HEADS, table_rows(results))
-    pairs = [
+    rows = [
         [
-            f"`{one.first.level}`", markdown_text(one.first.name), markdown_text(one.second.name),
-            one.difference.text(lambda value: f"{100 * value:+.1f}"), f"{one.p:.4f}",
-            "equal" if one.first.marks == one.second.marks else "they differ",
+            Code(pair.first.level),
+            pair.first.name,
+            pair.second.name,
+            pair.difference.text(lambda value: f"{100 * value:+.1f}"),
+            f"{pair.p:.4f}",
+            "equal" if pair.first.marks == pair.second.marks else "they differ",
         ]
-        for one in compare(results)
-    ]  # fmt: skip
-    return text + ("\n" + markdown_table(PAIR_HEADS, pairs) if pairs else "")
+        for pair in compare(results)
+    ]
+    tables = [result_table(results), *([Table(PAIR_HEADS, rows)] if rows else [])]
+    return "\n".join(map(markdown_table, tables))

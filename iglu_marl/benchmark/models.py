@@ -30,16 +30,16 @@ from iglu_marl.benchmark import model_tasks
 from iglu_marl.benchmark.catalog import find
 from iglu_marl.benchmark.model_players import PLAYERS
 from iglu_marl.benchmark.model_tasks import Maker, RoundsGame
-from iglu_marl.benchmark.results import versions
-from iglu_marl.benchmark.splits import Structures, content_id
+from iglu_marl.benchmark.splits import Structures, content_digest
 from iglu_marl.core.arguments import MAX_SEED, as_count
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, ServiceRefusedError
 from iglu_marl.core.files import made_folder, write_text
+from iglu_marl.core.jobs import do_jobs, each
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
+from iglu_marl.core.versions import versions
 from iglu_marl.data.packs.store import MissingPackError
-from iglu_marl.evaluation.in_flight import in_flight
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.metrics import action_counts
 from iglu_marl.tasks.cube_tasks import CubeTasks
@@ -137,7 +137,7 @@ class ModelLevel:
 def _whole(task: Task, unit: str = "") -> RoundsGame:
     said = tuple(task.dialogue)
     return RoundsGame(
-        (InstructedRound("", task.start_grid, task.target_grid, before=said),), unit or content_id(task)
+        (InstructedRound("", task.start_grid, task.target_grid, before=said),), unit or content_digest(task)
     )
 
 
@@ -552,7 +552,8 @@ def run_models(
                 groups, at_once = seat.groups(missing, concurrency)
                 options = _game_options(profile, seat.settings.prompts if seat.settings else "")
                 work = partial(play_games, level, seed=seed, seats=seats, **options)
-                for row in (row for _, rows in in_flight(work, groups, at_once) for row in rows):
+                played = do_jobs(each(work), groups, concurrency=at_once)
+                for row in (row for _, rows in played for row in rows):
                     if isinstance(row, str):
                         failed += 1
                         progress(row)

@@ -6,21 +6,21 @@ import gc
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from iglu_marl.benchmark.batches import AgentBatch, BatchGame, is_batch, judged_many
-from iglu_marl.benchmark.catalog import Level, current, find, make
+from iglu_marl.benchmark.catalog import Level, find, make
 from iglu_marl.benchmark.games import (
     BACKGROUND,
     Judged,
     Observing,
     background,
-    is_builder,
     judged,
     muted,
     plays_itself,
@@ -28,16 +28,16 @@ from iglu_marl.benchmark.games import (
     seeing,
     team_of,
 )
-from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result, versions
-from iglu_marl.benchmark.splits import SplitName, content_id, digest_of, others, some_of
-from iglu_marl.core.dialogue import Role
+from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result
+from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
+from iglu_marl.core.jobs import RAY_PARTS, do_jobs, each, slices
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
-from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
-from iglu_marl.evaluation.cluster import on_ray, slices
-from iglu_marl.evaluation.runner import RAY_PARTS
+from iglu_marl.core.versions import versions
+from iglu_marl.envs.two_agent import ROLES
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory
@@ -86,8 +86,8 @@ def run(
         command: command that trained and measured the agents.
         output: path of the result file.
         record: whether to keep all games beside the result file, for `verify`.
-        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `evaluation.cluster.on_ray`); "":
-            none. Does not change the result.
+        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `core.jobs.do_jobs`); "": none. Does
+            not change the result.
         progress: called with a line of text for each part of the games, and with the `Result.flags` that do not depend
             on chance.
 
@@ -96,7 +96,7 @@ def run(
         AgentError: if an entry of `agents` does not fit the level.
 
     """
-    level = current(level)
+    level = find(level)
     agents = agents if isinstance(agents, (list, tuple)) else [agents]
     if episodes < 1 or not agents or budget < 0:
         given = f"{len(agents)} agents, {episodes} episodes and a budget of {budget}"
@@ -113,10 +113,10 @@ def run(
     if len(own_actions) > 1:
         raise ConfigError("agents mixes scripted builders, given by name, with others; expected one kind")
     job = _Job(level, split, pairs, numbers, episodes, controls, record)
-    ends = slices(episodes, -(-RAY_PARTS // len(pairs)) if ray else 1)
+    ends = slices(episodes, max(1, RAY_PARTS // len(pairs)) if ray else 1)
     parts = [_Part(place, *end) for place in range(len(pairs)) for end in ends]
     done: dict[int, _Measured] = {}
-    for number, measured in on_ray(ray, _measure, job, parts) if ray else _one_by_one(job, parts):
+    for number, measured in do_jobs(each(partial(_measure, job)), parts, ray=ray):
         done[number] = measured
         progress(f"{level.name} part {len(done)} of {len(parts)}")
     found, rows, tasks, lines = [], [], [], []
@@ -146,6 +146,51 @@ def run(
     if output is not None:
         result.write(output)
     return result
+
+
+def cross_play(
+    level: str | Level,
+    architects: Mapping[str, Any],
+    builders: Mapping[str, Any],
+    *,
+    games: int = 64,
+    split: SplitName = "test",
+    seed: int = 0,
+) -> dict[str, dict[str, float]]:
+    """Return the success rate of every architect with every builder: `result[architect][builder]`.
+
+    Args:
+        level: a two-agent level or its name.
+        architects: by label, as in `run`; or a `batches.BatchPlayer` itself.
+        builders: the same for builders.
+        games: games per pair, on the same tasks.
+        split: split of the tasks.
+        seed: seed of tasks and agents.
+
+    Raises:
+        ConfigError: if the level has a single builder.
+
+    """
+    level = find(level)
+    if not level.is_pair or level.is_team:
+        raise ConfigError(f"level is {level.name!r}, expected one of pairs (architect and builder)")
+    tasks = some_of(level.tasks(split), games, seed)
+    chosen = [tasks[number % len(tasks)] for number in range(games)]
+    schedule = [Scheduled(seed + number, task, task, 0) for number, task in enumerate(chosen)]
+    rates: dict[str, dict[str, float]] = {name: {} for name in architects}
+    for architect, builder in product(architects, builders):
+        pair = (_maker(architects[architect], Role.ARCHITECT), _maker(builders[builder], Role.BUILDER))
+        with _Table(level, split, [pair], [seed], 0) as table:
+            outcomes = [outcome.success for outcome, _ in table.play(schedule, "")]
+        rates[architect][builder] = float(np.mean(outcomes))
+    return rates
+
+
+def _maker(spec: Any, role: Role) -> Any:
+    """Return what makes an agent. The name of an architect is this one alone, also where a level has several."""
+    if is_batch(spec) and not isinstance(spec, type):
+        return lambda env: spec
+    return factory(spec, role) if role is Role.ARCHITECT else spec
 
 
 class _Job(NamedTuple):
@@ -192,17 +237,12 @@ def _measure(job: _Job, part: _Part) -> _Measured:
         }
         rows = [
             EpisodeRow(
-                seed, content_id(game.task), table.partners[game.partner][0], game.number, **one._asdict()
+                seed, content_digest(game.task), table.partners[game.partner][0], game.number, **one._asdict()
             )
             for (one, _), game in zip(played, games, strict=True)
         ]
         lines = [json.dumps(actions, separators=(",", ":")) for _, actions in played]
         return _Measured(rows, [game.task for game in games], lines, taken, table.privileged)
-
-
-def _one_by_one(job: _Job, parts: Sequence[_Part]) -> Iterator[tuple[int, _Measured]]:
-    for number, part in enumerate(parts):
-        yield number, _measure(job, part)
 
 
 class Scheduled(NamedTuple):
@@ -308,31 +348,26 @@ class _Table:
         if self._together:
             yield from self._play_together(games, control, record)
             return
-        for seed, task, other, partner in games:
-            _, architect, builder = self.partners[partner]
-            if control == "muted":
-                builder = Observing(builder, muted)
-            elif control == "hidden":
-                builder = Observing(builder, seeing(other.target_grid), other)
-            elif control == "scrambled" and architect is not None:
-                architect = Observing(architect, seeing(other.target_grid))
-            elif control == "scrambled":
-                task = task.replace(dialog=other.dialog)
-            agents: dict[Any, Agent] = {Role.BUILDER: builder}
-            if architect is not None:
-                agents[Role.ARCHITECT] = architect
-            if self._team:
-                agents = {
-                    name: Observing(agent, muted) if control == "muted" and is_builder(name) else agent
-                    for name, agent in self._team.items()
-                }
+        for game in games:
+            _, architect, builder = self.partners[game.partner]
+            changes = _changes(control, game.other.target_grid)
+            known = game.other if control == "hidden" else None
+            agents: dict[Any, Agent] = {Role.BUILDER: builder, Role.ARCHITECT: architect}
+            agents = {
+                player: Observing(agent, changes[role_of(player)], known)
+                if role_of(player) in changes
+                else agent
+                for player, agent in (self._team or agents).items()
+                if agent is not None
+            }
             actions: dict[str, list[Any]] = {name_of(role): [] for role in agents if record}
 
             def keep(game: Trajectory, actions: dict[str, list[Any]] = actions) -> None:
                 for turn in game.turns if actions else ():
                     actions[name_of(turn.role)].append(to_json(turn.action))
 
-            yield judged(self.level, self._env(), agents, task, seed, keep), actions
+            task = _heard(game, control, architect)
+            yield judged(self.level, self._env(), agents, task, game.number, keep), actions
 
     def _play_together(
         self, games: Sequence[Scheduled], control: str, record: bool
@@ -343,22 +378,29 @@ class _Table:
             own = [number for number, game in enumerate(games) if game.partner == partner]
             if not own:
                 continue
-            change: dict[str, Callable[[Any], Any]] = {}
-            others = np.stack([games[number].other.target_grid for number in own])
-            if control == "muted":
-                change[BUILDER] = muted
-            elif control:
-                change[BUILDER if control == "hidden" else ARCHITECT] = seeing(others)
-            batch = []
-            for number in own:
-                task = games[number].task
-                if control == "scrambled" and architect is None:
-                    task = task.replace(dialog=games[number].other.dialog)
-                batch.append(BatchGame(games[number].number, task))
+            changes = _changes(control, np.stack([games[number].other.target_grid for number in own]))
+            change = {agent: changes[role] for agent, role in ROLES.items() if role in changes}
+            batch = [
+                BatchGame(games[number].number, _heard(games[number], control, architect)) for number in own
+            ]
             env = self._env(len(own))
             played = judged_many(self.level, env, architect, builder, batch, change, record)
             found.update(zip(own, played, strict=True))
         return [found[number] for number in range(len(games))]
+
+
+def _changes(control: str, target: Any) -> dict[Role, Callable[[Any], Any]]:
+    """Return by role how a control changes observations. target: that of another task."""
+    if control == "muted":
+        return {Role.BUILDER: muted}
+    return {Role.BUILDER if control == "hidden" else Role.ARCHITECT: seeing(target)} if control else {}
+
+
+def _heard(game: Scheduled, control: str, architect: Any) -> Task:
+    """Return the task, scrambled with the dialogue of another one where no architect speaks."""
+    if control == "scrambled" and architect is None:
+        return game.task.replace(dialog=game.other.dialog)
+    return game.task
 
 
 def _speaker(spec: Any, env: Any, together: bool) -> Any:
@@ -424,12 +466,10 @@ def verify(path: str | os.PathLike[str]) -> int:
     the file. Returns 0 if no games were recorded.
 
     Raises:
-        DataError: if anything differs, or the file has no episodes (version 1).
+        DataError: if anything differs.
 
     """
     result = read_result(path)
-    if not result.rows:
-        raise DataError(f"{path} has no episodes, expected a file of version 2")
     level, each, at = find(result.level), result.episodes, 0
     lines = _recorded(Path(path), result) if result.recordings[0] else []
     tasks = []
@@ -444,7 +484,9 @@ def verify(path: str | os.PathLike[str]) -> int:
         for number, (game, row) in enumerate(zip(games, rows, strict=True)):
             place = f"{path}, episode {number} of run {run.seed}"
             won = level.is_success(game.task, row.completed, row.changes)
-            expected = row._replace(task=content_id(game.task), partner=partners[game.partner], success=won)
+            expected = row._replace(
+                task=content_digest(game.task), partner=partners[game.partner], success=won
+            )
             if env is not None:
                 with wrap_errors(f"{place} cannot be replayed"):
                     outcome = _replay(own, env, lines[at + number], game.task, row.seed)

@@ -16,10 +16,10 @@ from iglu_marl.benchmark.results import CONTROLS as OWN_CONTROLS
 from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import json_ready, made_folder, write_text
-from iglu_marl.core.text import csv_text, markdown_table, markdown_text
+from iglu_marl.core.tables import Code, Table, csv_text, markdown_table
 from iglu_marl.evaluation.metrics import Interval, interquartile_mean
 
-COLUMNS = ("rung", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
+COLUMNS = ("level", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
 """First columns of the CSV; those of the controls follow."""
 
 
@@ -32,7 +32,7 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
     | key | |
     |---|---|
     | success, low, high | success rate with its interval |
-    | contents | number of different contents; None in files of version 1 |
+    | contents | number of different contents |
     | flags | what to know before comparing the result (`Result.flags`), separated by "; " |
     | agent: … | controls of the agent itself, means over runs |
     | audit: … | controls of the level, None if missing |
@@ -47,7 +47,7 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
             zip(COLUMNS, (result.level, result.name, result.split, len(result.runs), *success), strict=False)
         )
         row |= {name: result.interval(name).value for name in ("completed", "f1", "steps")}
-        row["budget"], row["contents"] = result.budget, result.contents or None
+        row |= {"budget": result.budget, "contents": result.contents}
         for name in OWN_CONTROLS:
             taken = [run.controls[name] for run in result.runs if name in run.controls]
             row[f"agent: {name}"] = float(np.mean(taken)) if taken else None
@@ -101,38 +101,38 @@ def comparisons(
 # ---------------------------------------------------------------------------------------------------------- tables
 
 
-def _share(value: float | None) -> str:
+def percent(value: float | None) -> str:
+    """Return a share in per cent as text, "–" for None."""
     return "–" if value is None else f"{100 * value:.1f}"
 
 
 def _interval(interval: Interval) -> str:
-    return interval.text(_share)
+    return interval.text(percent)
 
 
-_AGENT_HEADS = ("level", "agent", "runs", "contents", "steps", "success", "completed", *OWN_CONTROLS)
-RESULT_HEADS = (*_AGENT_HEADS, "chance", "best without", "its steps", "scripted", "oracle", "flags")
+AGENT_HEADS = ("level", "agent", "runs", "contents", "steps", "success", "completed", *OWN_CONTROLS)
+RESULT_HEADS = (*AGENT_HEADS, "chance", "best without", "its steps", "scripted", "oracle", "flags")
 
 
-def result_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[list[str]]:
-    """Return the columns `RESULT_HEADS` of each result, as Markdown; shares in per cent."""
+def result_table(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> Table:
+    """Return a row per result, with the controls of its level; shares in per cent."""
     known = read_audits() if audits is None else audits
-    rows = []
-    for result, entry in zip(results, entries(results, known), strict=True):
-        rows.append(
-            [
-                f"`{result.level}`" + ("" if result.is_current else " (of another version)"),
-                markdown_text(result.name),
-                str(len(result.runs)),
-                str(result.contents or "–"),
-                f"{result.budget:,}",
-                _interval(result.interval()),
-                _share(entry["completed"]),
-                *(_share(entry[f"agent: {name}"]) for name in OWN_CONTROLS),
-                *_without_and_with(known.get(result.level)),
-                entry["flags"] or "–",
-            ]
-        )
-    return rows
+    rows = [
+        [
+            Code(result.level),
+            result.name,
+            len(result.runs),
+            result.contents,
+            f"{result.budget:,}",
+            _interval(result.interval()),
+            percent(entry["completed"]),
+            *(percent(entry[f"agent: {name}"]) for name in OWN_CONTROLS),
+            *_without_and_with(known.get(result.level)),
+            entry["flags"] or "–",
+        ]
+        for result, entry in zip(results, entries(results, known), strict=True)
+    ]
+    return Table(RESULT_HEADS, rows)
 
 
 def _without_and_with(audit: Audit | None) -> list[str]:
@@ -143,81 +143,83 @@ def _without_and_with(audit: Audit | None) -> list[str]:
     reached = [
         part.success if (part := audit.controls.get(name)) else None for name in ("scripted", "oracle")
     ]
-    return [_share(audit.chance), _share(audit.best_without), f"{steps:,}", *map(_share, reached)]
+    return [percent(audit.chance), percent(audit.best_without), f"{steps:,}", *map(percent, reached)]
 
 
-def markdown(
+def tables(
     results: Sequence[Result],
     *,
     audits: Mapping[str, Audit] | None = None,
     published: Sequence[Result] = (),
-) -> str:
-    """Return all tables as Markdown, shares in per cent."""
-    known = read_audits() if audits is None else audits
-    rows = result_rows(results, known)
-    text = (
-        "Success: mean in per cent, with its 95 % interval by bootstrap over runs, contents and partners (Wilson's "
-        "for 0 and 100 %); of version 0, interquartile mean over runs, or one run's mean over its games. "
-        "*Muted*, *scrambled*, *hidden*: controls of the same agents. *Best without*: the best shortcut baseline of "
-        "the level. Steps are training steps, of the agent and of the baselines.\n\n"
-        + markdown_table(RESULT_HEADS, rows)
-    )
+) -> list[Table]:
+    """Return the tables of results, of averages over levels, and of comparisons with published results."""
+    found = [result_table(results, audits)]
     if together := totals(results):
-        lines = [
-            [markdown_text(name), family, _interval(interval)]
+        rows = [
+            [name, family, _interval(interval)]
             for name, parts in together.items()
             for family, interval in parts.items()
         ]
-        text += "\n" + markdown_table(("agent", "family", "success"), lines)
+        found.append(Table(("agent", "family", "success"), rows))
     if compared := comparisons(results, published):
-        lines = [
-            [
-                f"`{ours.level}`",
-                *map(markdown_text, (ours.name, theirs.name)),
-                *map(_interval, (theirs.interval(), better)),
-            ]
+        head = ("level", "agent", "published", "its success", "probability of improvement")
+        rows = [
+            [Code(ours.level), ours.name, theirs.name, _interval(theirs.interval()), _interval(better)]
             for ours, theirs, better in compared
         ]
-        text += "\n" + markdown_table(
-            ("level", "agent", "published", "its success", "probability of improvement"), lines
-        )
-    return text
+        found.append(Table(head, rows))
+    return found
+
+
+ABOUT = (
+    "Success: mean in per cent, with its 95 % interval by bootstrap over runs, contents and partners (Wilson's for 0 "
+    "and 100 %). *Muted*, *scrambled*, *hidden*: controls of the same agents. *Best without*: the best shortcut "
+    "baseline of the level. Steps are training steps, of the agent and of the baselines.\n"
+)
+
+
+def markdown(results: Sequence[Result], **options: Any) -> str:
+    """Return all tables as Markdown. options: those of `tables`."""
+    return "\n".join([ABOUT, *map(markdown_table, tables(results, **options))])
 
 
 LEVEL_HEADS = (
-    "level", "chance", "best without", "full", "controls", "oracle", "best agent", "runs", "success", "gap",
-)  # fmt: skip
+    *("level", "chance", "best without", "full", "controls", "oracle"),
+    *("best agent", "runs", "success", "gap"),
+)
 
 
-def level_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[list[str]]:
-    """Return the columns `LEVEL_HEADS` for each level: its controls, its best agent, and the gap to the oracle."""
+def level_table(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> Table:
+    """Return a row per level: its controls, its best agent, and the gap to the oracle."""
     known = read_audits() if audits is None else audits
-    rows = []
-    for level in levels():
-        audit = known.get(level.name)
-        reached = {} if audit is None else {n: part.success for n, part in audit.controls.items() if part}
-        about = [
-            _share(reached.get("full")),
-            "–" if audit is None else audit.verdict,
-            _share(reached.get("oracle")),
-        ]
-        first = (None, None) if audit is None else (audit.chance, audit.best_without)
-        row = [f"`{level.name}`", *map(_share, first), *about]
-        own = [result for result in results if result.level == level.name]
-        if own:
-            best = max(own, key=lambda result: result.interval().value)
-            gap = reached.get("oracle", 1.0) - best.interval().value
-            row += [markdown_text(best.name), str(len(best.runs)), _interval(best.interval()), _share(gap)]
-        rows.append(row + ["–"] * (len(LEVEL_HEADS) - len(row)))
-    return rows
+    return Table(LEVEL_HEADS, [_level_row(level.name, results, known.get(level.name)) for level in levels()])
+
+
+def _level_row(level: str, results: Sequence[Result], audit: Audit | None) -> list[Any]:
+    reached = {} if audit is None else {name: part.success for name, part in audit.controls.items() if part}
+    chance, best_without = (None, None) if audit is None else (audit.chance, audit.best_without)
+    row = [
+        Code(level),
+        percent(chance),
+        percent(best_without),
+        percent(reached.get("full")),
+        "–" if audit is None else audit.verdict,
+        percent(reached.get("oracle")),
+    ]
+    own = [result for result in results if result.level == level]
+    if not own:
+        return [*row, "–", "–", "–", "–"]
+    best = max(own, key=lambda result: result.interval().value)
+    gap = reached.get("oracle", 1.0) - best.interval().value
+    return [*row, best.name, len(best.runs), _interval(best.interval()), percent(gap)]
 
 
 AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "verdict")
 
 
-def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
+def audit_table(audits: Mapping[str, Audit]) -> Table:
     """Return the controls of all levels: training steps, shares in per cent, "–" where a control is not defined."""
-    rows = []
+    rows: list[list[Any]] = []
     for level in levels():
         if (audit := audits.get(level.name)) is None:
             continue
@@ -226,14 +228,9 @@ def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
         if audit.digest != level.digest:
             verdict += " (of another version)"
         steps = max((part.budget for part in audit.controls.values() if part), default=0)
-        about = f"`{level.name}`", str(audit.tasks), f"{steps:,}"
-        rows.append([*about, _share(audit.chance), *map(_share, shares), verdict])
-    return rows
-
-
-def audit_table(audits: Mapping[str, Audit]) -> str:
-    """Return the controls of all levels as Markdown."""
-    return markdown_table(AUDIT_HEADS, audit_rows(audits))
+        about = (Code(level.name), audit.tasks, f"{steps:,}", percent(audit.chance))
+        rows.append([*about, *map(percent, shares), verdict])
+    return Table(AUDIT_HEADS, rows)
 
 
 def to_csv(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> str:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl._version import __version__
 from iglu_marl.benchmark.catalog import Level, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
@@ -27,12 +25,11 @@ from iglu_marl.evaluation.metrics import (
     Interval,
     bootstrap_statistic,
     crossed_bootstrap,
+    crossed_share,
     interquartile_mean,
-    share_interval,
 )
 
 FORMAT, VERSION = "iglu_marl benchmark result", 2
-FIRST_VERSION = 1  # has means of runs in place of episodes; still that of language models
 _HASH = re.compile("[0-9a-f]{12}")
 MEASURES = ("success", "completed", "f1", "steps")
 """Measures of a run: success rate, share of completed targets, mean F1, mean number of steps."""
@@ -44,7 +41,7 @@ CONTROLS = ("muted", "scrambled", "hidden")
 class EpisodeRow(NamedTuple):
     """An episode in a result file.
 
-    run: seed of the training run. task: hash of the task's content (`splits.content_id`). partner: name of the
+    run: seed of the training run. task: hash of the task's content (`splits.content_digest`). partner: name of the
     architect; "": none. seed: seed of the episode. f1: F1 of the build. changes: number of block changes. steps: number
     of builder steps.
     """
@@ -85,7 +82,7 @@ class Result:
         runs: one entry per training seed.
         command: command that trained and measured the agent.
         versions: versions of the software.
-        rows: all episodes, by run and seed; () in files of version 1.
+        rows: all episodes, by run and seed.
         privileged: whether an agent gets the task.
         own_actions: whether the builder plays with the game's own actions and observes more than the level shows.
         recordings: name of the file of recorded games, beside the result, and its SHA-256; ("", ""): none.
@@ -117,25 +114,22 @@ class Result:
 
     @property
     def contents(self) -> int:
-        """Number of tasks with different content; 0 in files of version 1, which do not have it."""
+        """Number of tasks with different content."""
         return len({row.task for row in self.rows})
 
     def interval(self, measure: str = "success") -> Interval:
         """Return the mean of a measure with its 95 % interval.
 
         Bootstrap over runs, contents and partners; Wilson's interval of `contents` games where that has no width, as
-        for 0 and 100 %. Files of version 1: interquartile mean over runs; one run's mean over its games.
+        for 0 and 100 %.
         """
         top = find(self.level).max_steps if measure == "steps" else 1
-        if self.rows:
-            values = [getattr(row, measure) / top for row in self.rows]
-            factors = zip(*((row.run, row.task, row.partner) for row in self.rows), strict=True)
-            found = crossed_bootstrap(values, factors)
-        else:
-            found = iqm([[score / top for score in self.scores(measure)]])
-        units = self.contents or (len(self.runs) if len(self.runs) > 1 else self.episodes)
-        if not found.high - found.low > 1e-9 and (measure != "steps" or units == 1):
-            found = share_interval(min(found.value, 1.0), units)
+        values = [getattr(row, measure) / top for row in self.rows]
+        factors = zip(*((row.run, row.task, row.partner) for row in self.rows), strict=True)
+        as_share = measure != "steps" or self.contents == 1
+        found = (
+            crossed_share(values, factors, self.contents) if as_share else crossed_bootstrap(values, factors)
+        )
         return Interval(*(top * end for end in found))
 
     def flags(self, chance: float | None = None) -> list[str]:
@@ -152,38 +146,28 @@ class Result:
             found.append("gets the task")
         if len(self.runs) < level.seeds:
             found.append(f"{len(self.runs)} of {level.seeds} runs")
-        if self.rows and (played := len({seed % level.folds for seed in seeds})) < level.folds:
+        if (played := len({seed % level.folds for seed in seeds})) < level.folds:
             found.append(f"{played} of {level.folds} folds")
         if self.split != "test":
             found.append(f"{self.split} split")
         return found
 
-    @property
-    def is_current(self) -> bool:
-        """Whether the level is unchanged since the measurement."""
-        return find(self.level).digest == self.digest
-
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file. The level's key is "rung"."""
-        names = ("digest", "name", "split", "tasks", "budget", "command")
-        about = {"rung": self.level} | {name: getattr(self, name) for name in names}
-        runs = [
-            {"seed": run.seed, "controls": dict(run.controls), "curve": [list(point) for point in run.curve]}
-            | ({} if self.rows else {"scores": dict(run.scores)})
-            for run in self.runs
-        ]
+        names = ("digest", "name", "split", "tasks", "budget", "command", "privileged", "own_actions")
         content = {
             "format": FORMAT,
-            "version": VERSION if self.rows else FIRST_VERSION,
-            **about,
+            "version": VERSION,
+            "rung": self.level,
+            **{name: getattr(self, name) for name in names},
             "versions": dict(self.versions),
-            "runs": runs,
-            "episodes": [row._asdict() for row in self.rows] or self.episodes,
+            "runs": [
+                {"seed": run.seed, "controls": dict(run.controls), "curve": list(map(list, run.curve))}
+                for run in self.runs
+            ],
+            "episodes": [row._asdict() for row in self.rows],
+            "recordings": list(self.recordings),
         }
-        if not self.rows:
-            return content
-        content |= {name: getattr(self, name) for name in ("privileged", "own_actions")}
-        content["recordings"] = list(self.recordings)
         return {**content, "checksum": checksum(content)}
 
     @classmethod
@@ -192,9 +176,11 @@ class Result:
 
         Raises `DataError` if a field has an unexpected type or is out of range, or if the content was edited.
         """
-        if content["format"] != FORMAT or content["version"] not in (FIRST_VERSION, VERSION):
+        if content["format"] != FORMAT or content["version"] != VERSION:
+            older = "; iglu_marl 0.2.0 reads version 1" if content["version"] == 1 else ""
             raise DataError(
-                f"format is {content['format']!r:.60}, version {content['version']!r}, expected {FORMAT!r}, {VERSION}"
+                f"format is {content['format']!r:.60}, version {content['version']!r}, expected {FORMAT!r}, "
+                f"{VERSION}{older}"
             )
         texts = {name: content[name] for name in ("rung", "digest", "name", "split", "tasks", "command")}
         for name, text in texts.items():
@@ -205,13 +191,12 @@ class Result:
             raise DataError("there are no runs, expected at least one")
         budget = _number("budget", content["budget"], whole=True)
         parts = {**texts, "budget": budget, "versions": dict(content["versions"])}
-        read = _read_means if content["version"] == FIRST_VERSION else _read_episodes
-        found = cls(level.name, **parts, **read(level, content))
-        if found.rows and {checksum(found.to_json()), checksum(content)} != {content["checksum"]}:
+        result = cls(level.name, **parts, **_read_episodes(level, content))
+        if {checksum(result.to_json()), checksum(content)} != {content["checksum"]}:
             raise DataError(
                 f"checksum is {content['checksum']!r:.60}, expected {checksum(content)}: it was edited"
             )
-        return found
+        return result
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the file atomically and return its path."""
@@ -239,7 +224,7 @@ def checksum(content: Mapping[str, Any]) -> str:
 
 
 def _read_episodes(level: Level, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what only files of version 2 have. Means of runs follow from their episodes."""
+    """Read the runs and their episodes, from which the means of runs follow."""
     _expect("digest", content["digest"], content["digest"] == level.digest, level.digest)
     rows = tuple(EpisodeRow(**row) for row in content["episodes"])
     for number, row in enumerate(rows):
@@ -281,14 +266,6 @@ def means(rows: Sequence[EpisodeRow]) -> dict[str, float]:
     return {name: float(np.mean([getattr(row, name) for row in rows])) for name in MEASURES}
 
 
-def _read_means(level: Level, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what only files of version 1 have: results of levels of version 0."""
-    _expect("version", FIRST_VERSION, bool(level.superseded_by), f"{VERSION} on {level.name}")
-    episodes = _number("episodes", content["episodes"], 1, whole=True)
-    runs = (_read_run(run, f"runs[{number}]", episodes) for number, run in enumerate(content["runs"]))
-    return {"episodes": episodes, "runs": tuple(runs)}
-
-
 def _read_run(run: Mapping[str, Any], place: str, episodes: int) -> Run:
     """Read a run of `episodes` games. Its success rates are shares of whole games."""
 
@@ -315,16 +292,6 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     place = f"{path} is no result of the benchmark"
     with wrap_errors(place):
         return Result.from_json(parse_json(Path(path).read_bytes(), place))
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of this package, Python and NumPy, and the kind of machine."""
-    return {
-        "iglu_marl": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "machine": platform.machine(),
-    }
 
 
 def iqm(scores: Sequence[Sequence[float]], **options: Any) -> Interval:

@@ -12,10 +12,11 @@ from typing import Any
 from iglu_marl.benchmark.audits import Audit, read_audits
 from iglu_marl.benchmark.catalog import FAMILIES, Level, levels
 from iglu_marl.benchmark.protocol import replayed
-from iglu_marl.benchmark.report import LEVEL_HEADS, curves_svg, level_rows
+from iglu_marl.benchmark.report import curves_svg, level_table, percent
 from iglu_marl.benchmark.results import Result, read_result
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import made_folder, write_text
+from iglu_marl.core.tables import html_table
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bar: #2f7d6b; --dot: #b4541a; }
@@ -74,7 +75,7 @@ def write_site(
         for level in levels(family):
             own = {name: result for name, result in results.items() if result.level == level.name}
             found.append(_article(level, own, known.get(level.name), watched))
-    table = level_rows(list(results.values()), known)
+    table = html_table(level_table(list(results.values()), known))
     body = f"""<h1>The iglu_marl benchmark</h1>
 <p>Success on the test split in per cent: a bar for the 95&nbsp;% interval, a mark for the mean; the thin mark is
 chance, the best player that always builds the same target. A baseline without the message or the target says something
@@ -82,7 +83,7 @@ if the same learner succeeds with it (<em>full</em>). <em>Gap</em>: what is miss
 <code>iglu-marl benchmark verify FILE</code>. To add one, send it with its recordings by a pull request.</p>
 {"".join(found)}
 <h2>All levels</h2>
-<div class="wide">{_table(LEVEL_HEADS, table)}</div>"""
+<div class="wide">{table}</div>"""
     page = f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>iglu_marl benchmark: leaderboard</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head>
@@ -93,10 +94,6 @@ if the same learner succeeds with it (<em>full</em>). <em>Gap</em>: what is miss
 
 def _text(value: object) -> str:
     return html.escape(str(value))
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"
 
 
 def _games(path: Path, result: Result, place: Path, most: int) -> list[tuple[str, str]]:
@@ -127,8 +124,8 @@ def _article(
     if audit is not None:
         reached = {name: part.success for name, part in audit.controls.items() if part is not None}
         chance, oracle = audit.chance, reached.get("oracle", 1.0)
-        facts |= {"chance": _percent(chance), "best baseline": _percent(audit.best_without)}
-        facts |= {name: _percent(reached.get(name)) for name in ("full", "scripted", "oracle")}
+        facts |= {"chance": percent(chance), "best baseline": percent(audit.best_without)}
+        facts |= {name: percent(reached.get(name)) for name in ("full", "scripted", "oracle")}
         facts["audit"] = audit.verdict
     held = "; ".join(map(str, level.held_out))
     shown = "".join(
@@ -152,9 +149,9 @@ def _row(
     marks = f'<i style="left:{left:.1f}%;width:{width:.1f}%"></i><b style="left:{middle:.1f}%"></b>'
     if chance is not None:
         marks += f'<u style="left:{min(99.5, 100 * chance):.1f}%"></u>'
-    taken = [f"{control} {_percent(share)}" for control, share in _own_controls(result)]
+    taken = [f"{control} {percent(share)}" for control, share in _own_controls(result)]
     parts = [
-        f"gap {_percent(oracle - found.value)}",
+        f"gap {percent(oracle - found.value)}",
         f"runs {len(result.runs)}",
         f"contents {result.contents}",
         f"training steps {result.budget:,}",
@@ -166,7 +163,7 @@ def _row(
     command = f"<br><code>{_text(result.command)}</code>" if result.command else ""
     return (
         f'<div class="row"><strong>{_text(result.name)}</strong><div class="track">{marks}</div>'
-        f"<span>{_text(found.text(_percent))}</span>"
+        f"<span>{_text(found.text(percent))}</span>"
         f'<div class="notes">{_text(" · ".join(parts))} · {" · ".join(links)}{command}</div></div>'
     )
 
@@ -174,11 +171,3 @@ def _row(
 def _own_controls(result: Result) -> Iterator[tuple[str, float]]:
     for name in result.runs[0].controls:
         yield name, sum(run.controls[name] for run in result.runs) / len(result.runs)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    first = "".join(f"<th>{_text(head)}</th>" for head in heads)
-    rest = "".join(
-        "<tr>" + "".join(f"<td>{_text(cell.strip('`'))}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><tr>{first}</tr>{rest}</table>"

@@ -60,13 +60,11 @@ def content_key(task: Task) -> bytes:
     )  # a value for each pair of ids: both move together
 
 
-def shape_key(task: Task) -> bytes:
-    """Return the shape of the target as a key, without colours, position and direction."""
-    return canonical(task.target_grid != 0)
+def content_digest(task: Task) -> str:
+    """Return a hash of `content_key`, 12 hexadecimal digits, for tasks that count as the same.
 
-
-def content_id(task: Task) -> str:
-    """Return a hash of `content_key`, 12 hexadecimal digits."""
+    The hash of a whole task is `evaluation.selection.digest`.
+    """
     return hashlib.blake2b(content_key(task), digest_size=6).hexdigest()
 
 
@@ -92,16 +90,6 @@ def words_of(task: Task) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------- rules
-
-
-def _pairs(task: Task, every: float) -> bool:
-    """Whether a block in a held-out combination of colour and place is placed or removed."""
-    changed = net_actions(task.start_grid, task.target_grid)
-    return any((color + x + 2 * y + 3 * z) % every == 0 for _, x, y, z, color in changed)
-
-
-def _hashed(key: Callable[[Task], bytes]) -> Callable[[Task, float], bool]:
-    return lambda task, share: hash_fraction(_SALT + key(task).hex()) < share
 
 
 _Parts = tuple[SplitName, ...]
@@ -168,18 +156,6 @@ _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
         _held(lambda task, share: _yaw_deg(task) % 360 >= 360 * (1 - share), _HELD),
         "{:.0%} of start directions",
     ),
-    # Rules of version 0, which knows no validation.
-    "pairs": (_held(_pairs, _TEST), "1 in {:g} colour-cell pairs"),
-    "combinations": (_held(_hashed(content_key), _TEST), "{:.0%} of targets"),
-    "shapes": (_held(_hashed(shape_key), _TEST), "{:.0%} of shapes"),
-    "sizes": (
-        _held(lambda task, least: task.target_size >= least, _TEST),
-        "structures of {:g} blocks or more",
-    ),
-    "structures": (
-        _held(lambda task, _: Split.of(task.task_id or "") is Split.TEST, _TEST),
-        "structures of the corpora's test split",
-    ),
 }
 _VALIDATES = ("squares", "targets", "forms", "larger", "corpora")
 
@@ -195,7 +171,6 @@ class HeldOut:
     | larger | number of blocks of the test split; validation has one less |
     | corpora | unused: the splits of the corpora |
     | sentences, poses | smallest number of words, share of directions |
-    | pairs, combinations, shapes, sizes, structures | the rules of version 0, without validation |
 
     fold: number of the fold.
 
@@ -223,10 +198,6 @@ class HeldOut:
     def splits(self, task: Task) -> _Parts:
         """Return the splits that a task may be in."""
         return _RULES[self.rule][0](task, self)
-
-    def __call__(self, task: Task) -> bool:
-        """Whether the content of a task is held out of training."""
-        return self.splits(task) != _TRAIN
 
     def __str__(self) -> str:
         return _RULES[self.rule][1].format(self.value)
@@ -431,11 +402,15 @@ def _described(task: Task, build: Build, wording: int) -> Task:
 
 
 @dataclass(frozen=True)
-class HumanInstructions(Content):
-    """Instructions written by people: the IGLU single-turn corpus.
+class PinnedInstructions(Content):
+    """Instructions written by people: one version of the IGLU single-turn corpus.
 
-    Raises `MissingPackError` if the corpus is not downloaded.
+    checksum: hash of the tasks that are read, 12 hexadecimal digits.
+
+    Raises `DataError` if the corpus has other tasks, `MissingPackError` if it is not downloaded.
     """
+
+    checksum: str
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
@@ -444,22 +419,6 @@ class HumanInstructions(Content):
 
     def all(self) -> tuple[Task, ...]:
         """Return all instructions that change something; `task_id` is the name of the structure."""
-        return _human_instructions()
-
-
-@dataclass(frozen=True)
-class PinnedInstructions(HumanInstructions):
-    """Instructions written by people, in one version of the corpus.
-
-    checksum: hash of the tasks that are read, 12 hexadecimal digits.
-
-    Raises `DataError` if the corpus has other tasks.
-    """
-
-    checksum: str
-
-    def all(self) -> tuple[Task, ...]:
-        """Return all instructions that change something."""
         tasks = _human_instructions()
         if (found := digest_of(tasks)) != self.checksum:
             raise DataError(
@@ -470,8 +429,9 @@ class PinnedInstructions(HumanInstructions):
 
 
 def digest_of(tasks: Sequence[Task]) -> str:
-    """Return a hash of the content of tasks, 12 hexadecimal digits."""
-    return hashlib.blake2b("".join(map(digest, tasks)).encode(), digest_size=6).hexdigest()
+    """Return a hash of tasks without their start poses, as result files have it, 12 hexadecimal digits."""
+    digests = (digest(task.replace(pose=None)) for task in tasks)
+    return hashlib.blake2b("".join(digests).encode(), digest_size=6).hexdigest()
 
 
 @lru_cache(maxsize=1)
@@ -541,7 +501,7 @@ def split_tasks(content: Content, held_out: tuple[HeldOut, ...], split: SplitNam
         raise ConfigError("held_out is empty, expected at least one rule")
     if split == "validation" and not any(rule.validates for rule in held_out):
         raise ConfigError(
-            "split is 'validation', expected train or test: levels of version 0 have no validation"
+            f"split is 'validation', expected train or test: {', '.join(map(str, held_out))} have no validation"
         )
     if content.all() is None:
         return HeldOutTasks(content, held_out, split)

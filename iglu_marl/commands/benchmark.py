@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import stoppable, text_console
-from iglu_marl.core.text import tables_as
+from iglu_marl.core.tables import markdown_table, tables_as
 
 Levels = Annotated[
     list[str] | None,
@@ -46,7 +46,7 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
     if as_json:
         rows = [
             {
-                "rung": level.name,
+                "level": level.name,
                 "about": level.about,
                 "held_out": [str(rule) for rule in level.held_out],
                 "max_steps": level.max_steps,
@@ -113,7 +113,7 @@ def audit_levels(
                 }
             )
         )
-    console.print(*audit_table(found).split("\n"), sep="\n")
+    console.print(*markdown_table(audit_table(found)).split("\n"), sep="\n")
     return all(audit.passes for audit in found.values())
 
 
@@ -252,12 +252,12 @@ def report_results(
     if as_json:
         print(json.dumps(report.entries(found)))
         return
-    document = report.markdown(found, published=known)
     if form:
-        text_console().print(*tables_as(form, document).split("\n"), sep="\n")
+        tables = report.tables(found, published=known)
+        text_console().print(*tables_as(form, tables).split("\n"), sep="\n")
         return
     console = text_console(as_json)
-    console.print(*document.split("\n"), sep="\n")
+    console.print(*report.markdown(found, published=known).split("\n"), sep="\n")
     if output is not None:
         console.print(f"Written: {', '.join(map(str, paths))}")
 

@@ -78,8 +78,8 @@ def evaluate(
     With --team division, each agent plays all seats of its role in a game of a team. Exit code 1 after errors.
     """
     from iglu_marl import evaluation
-    from iglu_marl.core.text import tables_as
-    from iglu_marl.evaluation.report import markdown, model_lines, played, shown
+    from iglu_marl.core.tables import tables_as
+    from iglu_marl.evaluation.report import model_lines, played, shown, tables
     from iglu_marl.evaluation.results import is_scored
 
     names = architect or ["scripted"], builder or ["scripted"]
@@ -112,7 +112,7 @@ def evaluate(
             progress=False if as_json else None,
         )
     if as_json or form:
-        print(json.dumps(result.to_json()) if as_json else tables_as(str(form), markdown(result)))
+        print(json.dumps(result.to_json()) if as_json else tables_as(str(form), tables(result)))
         return not any(row["error"] for row in result.rows)
     console = text_console()
     roles = (Column(title, overflow="fold") for title in ("architect", "builder"))

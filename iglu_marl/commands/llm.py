@@ -105,7 +105,7 @@ def run_benchmark(
     from iglu_marl.agents.llm.settings import LLMSettings
     from iglu_marl.benchmark.model_report import markdown
     from iglu_marl.benchmark.models import estimate, run_models
-    from iglu_marl.core.text import markdown_table
+    from iglu_marl.core.tables import Table, markdown_table
 
     console = text_console(as_json)
     if dry_run:
@@ -113,8 +113,8 @@ def run_benchmark(
         found = list(estimate(level or (), games=episodes, settings=settings))
         print_json(as_json, found)
         heads = tuple(found[0]) if found else ("level",)
-        rows = [[str(value) for value in row.values()] for row in found]
-        console.print(*markdown_table(heads, rows).split("\n"), sep="\n")
+        table = Table(heads, [list(row.values()) for row in found])
+        console.print(*markdown_table(table).split("\n"), sep="\n")
         return True
     kept = f"Finished games are in {output}; the same command resumes the run."
     options: dict[str, Any] = {"games": episodes, "seed": seed, "salt": salt, "max_requests": max_requests}

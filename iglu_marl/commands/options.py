@@ -22,7 +22,8 @@ from typer.models import OptionInfo
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import check_writable
-from iglu_marl.core.text import TABLE_FORMS, similar
+from iglu_marl.core.tables import TABLE_FORMS
+from iglu_marl.core.text import similar
 from iglu_marl.game.profiles import TEAMS, team_options
 
 # ------------------------------------------------------------------------------------------------------ checks

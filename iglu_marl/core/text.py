@@ -1,14 +1,10 @@
-"""Texts from outside: numbers in them, safe display and storage, and tables in Markdown, CSV and LaTeX."""
+"""Texts from outside: numbers in them, safe display and storage."""
 
 from __future__ import annotations
 
-import csv
 import difflib
-import html
-import io
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 _DIGITS = 18  # so that a number fits 64 bits
 _CONTROL = re.compile(
@@ -61,91 +57,3 @@ def strip_control(text: str) -> str:
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").replace("\u2028", "\n")
     return fix_surrogates(_CONTROL.sub("", text))
-
-
-# --------------------------------------------------------------------------------------------- texts in tables
-
-# What has a meaning in Markdown; an underscore inside a word has none.
-_MARKUP = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
-_TAGS = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_LINE_END = re.compile(r"\r\n|[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
-_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
-_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # also the wide forms
-
-
-def markdown_text(text: str) -> str:
-    """Return the text escaped for Markdown, on one line."""
-    plain = re.sub("[&<>]", lambda found: _TAGS[found[0]], _LINE_END.sub(" ", text))
-    return _MARKUP.sub(lambda found: f"\\{found[0]}", plain)
-
-
-def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; cells are Markdown."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
-def csv_text(lines: Iterable[Sequence[Any]]) -> str:
-    """Return CSV that spreadsheets do not evaluate: a cell that begins like a formula gets an apostrophe.
-
-    Numbers stay. Line ends inside cells become line feeds.
-    """
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([_harmless(value) for value in line] for line in lines)
-    return file.getvalue()
-
-
-TABLE_FORMS = ("markdown", "csv", "latex")
-_PLAIN = re.compile(r"\\([\\`*\[\]|~_])|[`*]")  # Markdown in cells: escapes, and marks that are left out
-_LATEX = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "\\": "\\textbackslash{}",
-    "~": "\\textasciitilde{}",
-    "^": "\\textasciicircum{}",
-}
-
-
-def tables_as(form: str, document: str) -> str:
-    """Return the tables of a Markdown document in one of `TABLE_FORMS`, with an empty line between two.
-
-    Markdown and LaTeX keep the headings, LaTeX as comments. LaTeX needs the package booktabs; columns after the first
-    that hold numbers are aligned right. CSV has plain texts.
-    """
-    parts = re.findall(r"^#+ .*\n|(?:^\|.*\|\n)+", document, re.MULTILINE)
-    if form == "markdown":
-        return "\n".join(parts)
-    found, heading = [], ""
-    for part in parts:
-        if part.startswith("#"):
-            heading = part.lstrip("#") if form == "latex" else ""
-            continue
-        lines = [_cells(line) for line in part.splitlines() if not line.startswith("| ---")]
-        found.append(f"%{heading}" * bool(heading) + (csv_text if form == "csv" else _latex_table)(lines))
-    return "\n".join(found)
-
-
-def _cells(line: str) -> list[str]:
-    """Return the plain texts of a Markdown table's line."""
-    texts = re.split(r"(?<!\\)\|", line.strip())[1:-1]
-    return [html.unescape(_PLAIN.sub(lambda found: found[1] or "", text.strip())) for text in texts]
-
-
-def _latex_table(lines: Sequence[Sequence[str]]) -> str:
-    heads, *rows = ([_latex_text(text) for text in line] for line in lines)
-    columns = [*zip(*rows, strict=True)][1:]
-    kinds = "".join("r" if any(text[:1].isdigit() for text in column) else "l" for column in columns)
-    body = [" & ".join(row) + r" \\" for row in rows]
-    begin, head = rf"\begin{{tabular}}{{l{kinds}}}", " & ".join(heads) + r" \\"
-    parts = (begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}")
-    return "\n".join(parts) + "\n"
-
-
-def _latex_text(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text).replace("–", "--")
-
-
-def _harmless(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    shown = f"'{value}" if value.startswith(_FORMULA) and not _NUMBER.fullmatch(value) else value
-    return _LINE_END.sub("\n", shown).replace("\0", "\ufffd")

@@ -17,6 +17,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import new_folder
 from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, grid_to_blocks
+from iglu_marl.core.tables import Markup, Table, markdown_table
 from iglu_marl.core.task import Task
 from iglu_marl.data.dataset import Dataset, Record, changes
 from iglu_marl.data.mdc.dataset import count_colors
@@ -154,8 +155,9 @@ def _card(source: Sessions, info: PackInfo | None, sizes: dict[str, dict[str, in
     for table, columns in (("tasks", TASK_COLUMNS), ("utterances", UTTERANCE_COLUMNS)):
         if table in sizes:
             rows = ", ".join(f"{count:,} {part}" for part, count in sizes[table].items())
-            text += ["", f"## {table}: {rows}", "", "| column | type | meaning |", "|---|---|---|"]
-            text += [f"| {name} | {kind} | {meaning} |" for name, (kind, meaning) in columns.items()]
+            cells = [[Markup(name), kind, Markup(meaning)] for name, (kind, meaning) in columns.items()]
+            title = f"{table}: {rows}"
+            text += ["", markdown_table(Table(("column", "type", "meaning"), cells, title)).rstrip()]
     if isinstance(source, Dataset):
         text += ["", "## What is left out", "", f"{source.report()}."]
     text += ["", "## Use", "", "```python", "import datasets", ""]

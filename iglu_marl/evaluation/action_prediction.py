@@ -21,6 +21,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,11 +36,10 @@ from iglu_marl.core.errors import (
     DataError,
     GridError,
     PoseError,
-    ServiceError,
-    ServiceRefusedError,
 )
 from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at
+from iglu_marl.core.jobs import PerThread, each
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.core.task import Task
@@ -47,9 +47,9 @@ from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
 from iglu_marl.data.situations import Predictor, Sample, Situation
 from iglu_marl.envs.aec import raw_env
-from iglu_marl.evaluation.in_flight import PerThread, in_flight
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.metrics import Interval, bootstrap, change_counts, skills
+from iglu_marl.evaluation.run import row_error, run
 from iglu_marl.game.agent import Agent, add_counts, begin, check_service, counts_of
 from iglu_marl.game.config import GameConfig
 
@@ -423,13 +423,8 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
         made = predict(sample.situation)
         order = None if isinstance(made, np.ndarray) else list(made)
         built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, order or ())
-    except ServiceRefusedError:
-        raise
     except Exception as fault:
-        scored = not isinstance(fault, ServiceError)
-        if scored and on_error == "raise":
-            raise
-        error = f"{type(fault).__name__}: {fault}"[:300]
+        error, scored = row_error(fault, on_error)
         return judged(sample, before, error, scored=scored, model=getattr(predict, "counts", None))
     return judged(sample, built, model=getattr(predict, "counts", None), order=order)
 
@@ -604,28 +599,16 @@ def predict_actions(
         from_json=Prediction.from_json,
         to_json=Prediction.to_json,
     )
-    known = {row.name: row for row in log.rows if row.scored}
-    rows: dict[int, Prediction] = {}  # by the number of the sample
-
-    def left() -> Iterator[tuple[int, Sample]]:
-        for number, sample in enumerate(samples):
-            if sample.name in known:
-                rows[number] = known[sample.name]
-                on_done()
-            else:
-                yield number, sample
-
-    def predicted(numbered: tuple[int, Sample]) -> Prediction:
-        return _predicted(predict, numbered[1], on_error)
-
-    try:
-        for (number, _), row in in_flight(predicted, left(), concurrency):
-            rows[number] = row
-            log.add(row)
-            on_done()
-        result.rows = [rows[number] for number in sorted(rows)]
-    finally:
-        log.close()
+    result.rows = run(
+        each(partial(_predicted, predict, on_error=on_error)),
+        samples,
+        log,
+        job_id=lambda sample: sample.name,
+        row_id=lambda row: row.name,
+        is_done=lambda sample, row: row.scored,
+        concurrency=concurrency,
+        on_done=on_done,
+    )
     if output is not None:
         write_text(Path(output, "predictions.json"), json.dumps(result.to_json(), indent=1) + "\n")
     return result

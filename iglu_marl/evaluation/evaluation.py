@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,10 @@ from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
 from iglu_marl.data.progress import progress_bar
 from iglu_marl.envs.aec import raw_env
+from iglu_marl.evaluation.arena import Arena, EvaluationJob, EvaluationPlan
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import FORMAT, VERSION, Evaluation, Row, is_scored, row_from_json
-from iglu_marl.evaluation.runner import EvaluationJob, EvaluationPlan, games
+from iglu_marl.evaluation.run import run
 from iglu_marl.evaluation.selection import digest, named, select_tasks
 from iglu_marl.game.config import GameConfig
 
@@ -102,8 +102,8 @@ def evaluate(
         processes: number of worker processes; does not change the result.
         concurrency: concurrent games per process; None: as many as LLM agents may send requests, else 1. Does not
             change the result.
-        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `cluster.on_ray`); "": none. Does not
-            change the result. Limits of spending hold for each of its tasks.
+        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `core.jobs.do_jobs`); "": none. Does
+            not change the result. Limits of spending hold for each of its tasks.
         output: folder for finished games and reports. An existing evaluation in it is resumed.
         controls: action encoding of the builder.
         chat: kind of messages.
@@ -157,8 +157,29 @@ def evaluate(
         {keys[number]: reason for number, reason in impossible.items()},
     )
     concurrency = plan.concurrency() if concurrency is None else concurrency
-    play = partial(games, plan, processes=processes, concurrency=concurrency, ray=ray)
-    rows = _played(plan, play, None if output is None else Path(output), progress)
+    jobs = list(plan.jobs())
+    log: RowLog[Row] = RowLog(
+        None if output is None else made_folder(output) / GAMES,
+        plan.settings(),
+        form=(FORMAT, VERSION),
+        what="an evaluation",
+        from_json=row_from_json,
+        to_json=dict,
+    )
+    with progress_bar(progress) as shown:
+        rows = run(
+            partial(Arena, plan),
+            jobs,
+            log,
+            job_id=lambda job: job.id,
+            row_id=lambda row: (row["architect"], row["builder"], row["key"], row["episode"]),
+            is_done=partial(_is_kept, plan),
+            on_done=partial(shown.advance, shown.add_task("games", total=len(jobs))),
+            processes=processes,
+            concurrency=concurrency,
+            ray=ray,
+        )
+    rows = [{**row, "impossible": plan.impossible.get(row["key"], "")} for row in rows]
     settings = {
         **plan.settings(),
         "architects": list(plan.architects),
@@ -185,44 +206,7 @@ def _impossible(env: Any, tasks: list[Task]) -> dict[int, str]:
     return reasons
 
 
-def _played(
-    plan: EvaluationPlan, play: Callable[..., Iterable[Row]], output: Path | None, progress: bool | None
-) -> list[Row]:
-    """Return the rows of all games in the plan's order, from the log or played now."""
-    jobs = list(plan.jobs())
-    log: RowLog[Row] = RowLog(
-        None if output is None else made_folder(output) / GAMES,
-        plan.settings(),
-        form=(FORMAT, VERSION),
-        what="an evaluation",
-        from_json=row_from_json,
-        to_json=dict,
-    )
-    known = {_id(row): row for row in log.rows}
-    wanted = {job.id: job for job in jobs}
-    left = [job for job in jobs if not _is_kept(known.get(job.id), job, plan)]
-    rows = {
-        id_: {**known[id_], "impossible": plan.impossible.get(job.key, "")}
-        for id_, job in wanted.items()
-        if id_ in known
-    }
-    try:
-        with progress_bar(progress) as shown:
-            bar = shown.add_task("games", total=len(jobs), completed=len(jobs) - len(left))
-            for row in play(left):
-                rows[_id(row)] = row
-                log.add(row)
-                shown.advance(bar)
-    finally:
-        log.close()
-    return [rows[job.id] for job in jobs]
-
-
-def _id(row: Row) -> tuple[str, str, str, int]:
-    return row["architect"], row["builder"], row["key"], row["episode"]
-
-
-def _is_kept(row: Row | None, job: EvaluationJob, plan: EvaluationPlan) -> bool:
+def _is_kept(plan: EvaluationPlan, job: EvaluationJob, row: Row) -> bool:
     """Whether a known game need not be played again: it is scored, and has a transcript if one is wanted."""
     wanted = job.task in plan.examples and job.episode == 0
-    return row is not None and is_scored(row) and ("dialogue" in row or not wanted)
+    return is_scored(row) and ("dialogue" in row or not wanted)

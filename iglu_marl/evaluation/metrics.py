@@ -39,6 +39,7 @@ SKILLS = ("flat", "flying", "diagonal", "tricky", "tall")
 TALL_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
 MOST_ENTRIES = 10_000_000  # of a bootstrap
+_WIDTH = 1e-9  # of an interval that is a point
 
 
 # -------------------------------------------------------------------------------------------------------- counts
@@ -276,8 +277,6 @@ def bootstrap_statistic(
     statistic: Callable[[npt.NDArray[np.float64]], float],
     count: int,
     *,
-    correction: float = 0.0,
-    units: npt.ArrayLike | None = None,
     strata: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -288,10 +287,7 @@ def bootstrap_statistic(
     Args:
         statistic: function of the entries' weights, float64 [count]. Resamples in which it is nan are left out.
         count: number of entries.
-        correction: bias correction that the statistic contains; it is added once more to resamples.
-        units: [count], the independent unit of each entry (such as a game with several messages); entries of a unit are
-            drawn together. None: each entry by itself.
-        strata: [count], the stratum of each entry (such as a task); units are drawn within their stratum.
+        strata: [count], the stratum of each entry (such as a task); entries are drawn within their stratum.
         confidence: confidence of the interval.
         resamples: number of resamples.
         rng: generator or seed.
@@ -302,27 +298,21 @@ def bootstrap_statistic(
     """
     _check(confidence, resamples)
     count = as_count("count", count, 1, MOST_ENTRIES)
-    groups = np.arange(count) if units is None else np.asarray(units)
-    if groups.shape != (count,):
-        raise ConfigError(f"units have the shape {groups.shape}, expected ({count},): one for each entry")
-    _, firsts, groups = np.unique(groups, return_index=True, return_inverse=True)
     layers = np.zeros(count, np.int64) if strata is None else np.asarray(strata)
-    if layers.shape != (count,) or (layers != layers[firsts][groups]).any():
-        raise ConfigError(
-            f"strata have the shape {layers.shape}, expected ({count},): one for each entry of a unit"
-        )
-    members = [np.flatnonzero(layers[firsts] == layer) for layer in np.unique(layers)]
-    if all(len(part) == 1 for part in members):
-        return Interval(float(statistic(np.ones(count))), np.nan, np.nan)
-    generator, total = as_rng("rng", rng), len(firsts)
+    if layers.shape != (count,):
+        raise ConfigError(f"strata have the shape {layers.shape}, expected ({count},): one for each entry")
+    members = [np.flatnonzero(layers == layer) for layer in np.unique(layers)]
+    whole = float(statistic(np.ones(count)))
+    if all(len(entries) == 1 for entries in members):
+        return Interval(whole, np.nan, np.nan)
+    generator = as_rng("rng", rng)
 
     def draw() -> npt.NDArray[np.float64]:
-        chosen = [part[generator.integers(len(part), size=len(part))] for part in members]
-        return np.bincount(np.concatenate(chosen), minlength=total).astype(np.float64)
+        chosen = [entries[generator.integers(len(entries), size=len(entries))] for entries in members]
+        return np.bincount(np.concatenate(chosen), minlength=count).astype(np.float64)
 
-    draws = (draw() for _ in range(resamples))
-    values = np.array([statistic(drawn[groups]) for drawn in draws], np.float64) + correction
-    return _percentiles(float(statistic(np.ones(count))), values[~np.isnan(values)], confidence)
+    values = np.array([statistic(draw()) for _ in range(resamples)], np.float64)
+    return _percentiles(whole, values[~np.isnan(values)], confidence)
 
 
 def crossed_bootstrap(
@@ -360,6 +350,12 @@ def crossed_bootstrap(
     totals = weights.sum(axis=1)
     means = (weights[totals > 0] @ found) / totals[totals > 0]
     return _percentiles(float(found.mean()), means, confidence)
+
+
+def crossed_share(values: npt.ArrayLike, factors: Iterable[npt.ArrayLike], units: int) -> Interval:
+    """Return `crossed_bootstrap` of shares; where that has no width, as for 0 and 1, Wilson's interval of `units`."""
+    found = crossed_bootstrap(values, factors)
+    return found if found.high - found.low > _WIDTH else share_interval(min(found.value, 1.0), units)
 
 
 def share_interval(found: float, count: int, *, confidence: float = 0.95) -> Interval:

@@ -13,7 +13,8 @@ from typing import Any
 
 from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
-from iglu_marl.core.text import csv_text, fix_surrogates, markdown_table, markdown_text
+from iglu_marl.core.tables import Table, csv_text, html_table, markdown_table, markdown_text
+from iglu_marl.core.text import fix_surrogates
 from iglu_marl.evaluation.metrics import SKILLS, Interval
 from iglu_marl.evaluation.results import MEASURES, Evaluation, is_scored
 
@@ -24,12 +25,12 @@ IN_TABLES = (
 )
 """Measures in Markdown and HTML; JSON and CSV have all."""
 
+CROSSED = ("completed", "f1", "steps", "words_per_instruction")
+"""Measures of the tables of cross-play."""
+
 _PICTURE = (180, 240)  # of a build in the page: height, width
 _LINES = 60  # of a transcript in the page
-
-
-def _titles() -> dict[str, str]:
-    return {name: measure.title for name, measure in MEASURES.items()}
+_ERRORS = 20  # shown
 
 
 def shown(name: str, value: float) -> str:
@@ -51,59 +52,69 @@ def played(entry: dict[str, Any]) -> str:
     return f"{entry['games']}" + (f" ({entry['failed']} failed)" if entry["failed"] else "")
 
 
-# ------------------------------------------------------------------------------------------------------ markdown
+# -------------------------------------------------------------------------------------------------------- tables
 
 
-Table = tuple[str, Sequence[str], list[list[str]], list[str]]  # title, head, rows, notes below it
-
-
-def _averages(title: str, by: Sequence[str], entries: Iterable[dict[str, Any]], notes: Any = ()) -> Table:
-    titles = _titles()
-    columns = ("structure" if name == "task" else name for name in by)
-    rows = [
-        [*(str(entry[name]) for name in by), played(entry), *(cell(name, entry[name]) for name in IN_TABLES)]
-        for entry in entries
-    ]
-    return title, [*columns, "games", *(titles[name] for name in IN_TABLES)], rows, list(notes)
-
-
-def _tables(evaluation: Evaluation) -> list[Table]:
-    """Return the tables of Markdown and page."""
+def tables(evaluation: Evaluation) -> list[Table]:
+    """Return all tables: cross-play, pairs, skills, structures, and what else there is to report."""
     pair = ["architect", "builder"]
-    found = [
+    found = [_crossed(evaluation, measure) for measure in CROSSED]
+    found += [
         _averages("Pairs", pair, evaluation.summary(*pair), evaluation.silences()),
         _averages("Skills", ["skill"], _in_order(evaluation.summary("skill"))),
         _averages("Structures", ["task"], evaluation.summary("task")),
     ]
     if impossible := evaluation.impossible():
-        rows = [list(entry) for entry in impossible.items()]
-        found.append(("Impossible targets", ["structure", "reason"], rows, []))
+        found.append(Table(["structure", "reason"], list(impossible.items()), "Impossible targets"))
     if models := evaluation.models():
-        found.append(("Language models", _MODEL_COLUMNS, _model_rows(models), []))
+        found.append(Table(_MODEL_COLUMNS, _model_rows(models), "Language models"))
     if teams := evaluation.teams():
-        rows = [
-            [
-                str(one[name]) if isinstance(one.get(name, ""), str) else f"{one[name]:.3g}"
-                for name in _TEAM_COLUMNS
-            ]
-            for one in [dict.fromkeys(_TEAM_COLUMNS, "–") | one for one in teams]
-        ]
-        found.append(("Teams", _TEAM_COLUMNS, rows, ["Means of the games; see `TeamTally`."]))
+        notes = ["Means of the games; see `TeamTally`."]
+        found.append(Table(_TEAM_COLUMNS, list(map(_team_row, teams)), "Teams", notes))
+    if errors := [row for row in evaluation.rows if row["error"]]:
+        head = ["architect", "builder", "task", "error"]
+        rows = [[row[name] for name in head] for row in errors[:_ERRORS]]
+        found.append(Table(head, rows, f"Errors ({len(errors)})"))
     return found
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return markdown_table(list(map(markdown_text, head)), [list(map(markdown_text, row)) for row in rows])
+def _averages(
+    title: str, by: Sequence[str], entries: Iterable[dict[str, Any]], notes: Sequence[str] = ()
+) -> Table:
+    columns = ("structure" if name == "task" else name for name in by)
+    rows = [
+        [*(entry[name] for name in by), played(entry), *(cell(name, entry[name]) for name in IN_TABLES)]
+        for entry in entries
+    ]
+    return Table([*columns, "games", *(MEASURES[name].title for name in IN_TABLES)], rows, title, notes)
 
 
-def _crossed(evaluation: Evaluation, measure: str) -> tuple[list[str], list[list[str]]]:
-    matrix = evaluation.matrix(measure)
+def _crossed(evaluation: Evaluation, measure: str) -> Table:
     builders = evaluation.settings["builders"]
     rows = [
         [architect, *(cell(measure, across[builder]) for builder in builders)]
-        for architect, across in matrix.items()
+        for architect, across in evaluation.matrix(measure).items()
     ]
-    return ["architect \\ builder", *builders], rows
+    head = ["architect \\ builder", *builders]
+    title = f"Cross-play: {MEASURES[measure].title}"
+    return Table(head, rows, title, shades=_shades(evaluation, measure))
+
+
+def _shades(evaluation: Evaluation, measure: str) -> list[list[float]]:
+    """Return how dark each pair's cell is, 0..1: shares as they are, others between the least and the largest."""
+    builders = evaluation.settings["builders"]
+    values = [[across[name].value for name in builders] for across in evaluation.matrix(measure).values()]
+    known = [value for row in values for value in row if value == value] or [0.0]
+    low, high = (0.0, 1.0) if measure in SHARES else (min(known), max(known))
+    return [
+        [(value - low) / (high - low) if value == value and high > low else 0.0 for value in row]
+        for row in values
+    ]
+
+
+def _team_row(entry: dict[str, Any]) -> list[str]:
+    values = (entry.get(name, "–") for name in _TEAM_COLUMNS)
+    return [value if isinstance(value, str) else f"{value:.3g}" for value in values]
 
 
 def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -139,16 +150,8 @@ def _about(evaluation: Evaluation) -> str:
 
 def markdown(evaluation: Evaluation) -> str:
     """Return all tables as Markdown."""
-    parts = ["# Evaluation", markdown_text(_about(evaluation))]
-    for measure in ("completed", "f1", "steps", "words_per_instruction"):
-        parts += [f"## Cross-play: {_titles()[measure]}", _table(*_crossed(evaluation, measure))]
-    for title, head, rows, notes in _tables(evaluation):
-        parts += [f"## {title}", _table(head, rows), *(f"- {markdown_text(line)}" for line in notes)]
-    if errors := [row for row in evaluation.rows if row["error"]]:
-        head = ["architect", "builder", "task", "error"]
-        rows = [[str(row[name]) for name in head] for row in errors[:20]]
-        parts += [f"## Errors ({len(errors)})", _table(head, rows)]
-    return "\n\n".join(parts) + "\n"
+    parts = ["# Evaluation\n", f"{markdown_text(_about(evaluation))}\n"]
+    return "\n".join([*parts, *map(markdown_table, tables(evaluation))])
 
 
 _TEAM_COLUMNS = (
@@ -190,7 +193,7 @@ def model_lines(models: Iterable[dict[str, Any]]) -> list[str]:
 
 def pairs_csv(evaluation: Evaluation) -> str:
     """Return a CSV line per pair: every measure with its interval."""
-    names = list(_titles())
+    names = list(MEASURES)
     ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
     counts = ["games", "errors", "failed"]
     lines = [["architect", "builder", *counts, *ends]]
@@ -253,14 +256,9 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # noth
 def page(evaluation: Evaluation) -> str:
     """Return the report as an HTML page without external links."""
     body = [f"<h1>Evaluation</h1><p>{html.escape(_about(evaluation))}</p>"]
-    for measure in ("completed", "f1", "steps", "words_per_instruction"):
-        table = _html_table(*_crossed(evaluation, measure), _shades(evaluation, measure))
-        body.append(f"<h2>Cross-play: {html.escape(_titles()[measure])}</h2>{table}")
-    for title, head, rows, notes in _tables(evaluation):
-        body += [
-            f"<h2>{title}</h2>{_html_table(head, rows)}",
-            *(f"<p>{html.escape(line)}</p>" for line in notes),
-        ]
+    for table in tables(evaluation):
+        notes = "".join(f"<p>{html.escape(line)}</p>" for line in table.notes)
+        body.append(f'<h2>{html.escape(table.title)}</h2><div class="wide">{html_table(table)}</div>{notes}')
     examples = [_example(evaluation, row) for row in evaluation.rows if "dialogue" in row]
     if examples:
         body.append("<h2>Games</h2>" + "".join(examples))
@@ -269,37 +267,6 @@ def page(evaluation: Evaluation) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
         f"<body>{''.join(body)}</body></html>\n"
-    )
-
-
-def _shades(evaluation: Evaluation, measure: str) -> list[list[float]]:
-    """Return how dark each pair's cell is, 0..1: shares as they are, others between the least and the largest."""
-    builders = evaluation.settings["builders"]
-    values = [[across[name].value for name in builders] for across in evaluation.matrix(measure).values()]
-    known = [value for row in values for value in row if value == value] or [0.0]
-    low, high = (0.0, 1.0) if measure in SHARES else (min(known), max(known))
-    return [
-        [(value - low) / (high - low) if value == value and high > low else 0.0 for value in row]
-        for row in values
-    ]
-
-
-def _html_table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], shades: Sequence[Sequence[float]] | None = None
-) -> str:
-    """Return a table. shades: how dark the cells after the first of each row are, 0..1."""
-    top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
-    lines = []
-    for number, row in enumerate(rows):
-        colors = (
-            ["", *(f' style="background:rgb(36 120 156/{0.6 * one:.2f})"' for one in shades[number])]
-            if shades
-            else [""] * len(row)
-        )
-        cells = (f"<td{color}>{html.escape(part)}</td>" for part, color in zip(row, colors, strict=True))
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    return (
-        f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
 
 

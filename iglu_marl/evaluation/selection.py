@@ -134,14 +134,15 @@ def _listed(tasks: Any) -> list[Any] | None:
 
 
 def digest(task: Task) -> str:
-    """Return a hash of a task's content, 12 hexadecimal digits."""
+    """Return a hash of all that makes a task but its name, 12 hexadecimal digits."""
     made = hashlib.blake2b(digest_size=6)
-    part: Task | None = task
-    while part is not None:
-        made.update(
-            repr((part.dialog, part.instruction, part.is_invariant, part.ids)).encode("utf-8", "replace")
-        )
-        for grid in (part.target_grid, part.start_grid, part.full_grid):
+    turn: Task | None = task
+    while turn is not None:
+        fields: tuple[Any, ...] = (turn.dialog, turn.instruction, turn.is_invariant, turn.ids)
+        if turn.pose is not None:  # so that tasks without one have the hashes of version 0.3
+            fields += (turn.pose,)
+        made.update(repr(fields).encode("utf-8", "replace"))
+        for grid in (turn.target_grid, turn.start_grid, turn.full_grid):
             made.update(b"-" if grid is None else grid.tobytes())
-        part = part.next_task
+        turn = turn.next_task
     return made.hexdigest()

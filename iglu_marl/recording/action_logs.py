@@ -6,10 +6,7 @@ and steps the environment through them.
 
 from __future__ import annotations
 
-import multiprocessing
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -20,6 +17,7 @@ from iglu_marl.core.arguments import as_count
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.jobs import MOST_PROCESSES, do_jobs, each
 from iglu_marl.core.task import Task
 from iglu_marl.data.iglu.action_log import BuildRecording, read_recording
 from iglu_marl.data.iglu.trajectory import ControlSequence, nearest_controls, trajectory_of
@@ -79,13 +77,14 @@ def write_action_logs(
 
     """
     minari_module()
-    as_count("processes", processes, 1, 1024)
+    as_count("processes", processes, 1, MOST_PROCESSES)
     report = Report() if report is None else report
     words, env = tasks or {}, _env(pov_size)
     jobs = ((log, words.get(_name(log))) for log in logs)
+    episodes = do_jobs(each(partial(_episode, pov_size, stride)), jobs, processes=processes, in_order=True)
     return write_episodes(
         dataset_id,
-        _report_skips(_map_in_order(partial(_episode, pov_size, stride), jobs, processes), report),
+        _report_skips((episode for _, episode in episodes), report),
         env.observation_space,
         env.action_space,
         **{
@@ -105,33 +104,12 @@ def _name(log: Source) -> str:
 
 
 def _report_skips(made: Iterable[Episode], report: Report[LogSkip]) -> Iterator[dict[str, Any]]:
-    for each in made:
-        if isinstance(each, Skipped):
-            report.skipped.append(each)
+    for episode in made:
+        if isinstance(episode, Skipped):
+            report.skipped.append(episode)
         else:
             report.tasks += 1
-            yield each
-
-
-def _map_in_order(
-    function: Callable[[Any], Episode], jobs: Iterable[Any], processes: int
-) -> Iterator[Episode]:
-    """Map a function over jobs in worker processes, in order, with a few waiting jobs per process."""
-    if processes == 1:
-        yield from map(function, jobs)
-        return
-    # Not forked, since forks inherit locks of threads.
-    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
-    waiting: deque[Future[Episode]] = deque()
-    try:
-        for job in jobs:
-            waiting.append(pool.submit(function, job))
-            if len(waiting) > 4 * processes:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+            yield episode
 
 
 def _game(pov_size: tuple[int, int] | None) -> dict[str, Any]:

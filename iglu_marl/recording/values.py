@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import platform
 import re
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from iglu_marl._version import __version__
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
@@ -238,16 +234,6 @@ def checked_link(row: bytes, previous: str) -> str:
 
 def _link(body: bytes, previous: str) -> str:
     return hashlib.blake2b(previous.encode("ascii") + body, digest_size=16).hexdigest()
-
-
-def versions() -> dict[str, str]:
-    """Return the platform, and the versions of the libraries that a simulation depends on."""
-    return {
-        "iglu_marl": __version__,
-        "python": platform.python_version(),
-        "platform": f"{sys.platform} {platform.machine()}",
-        **{name: version(name) for name in ("numpy", "numba", "gymnasium", "pettingzoo")},
-    }
 
 
 def config_to_json(config: GameConfig) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pettingzoo.utils import BaseParallelWrapper, BaseWrapper
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, StateError
 from iglu_marl.core.files import PRIVATE, JsonLines, json_line
+from iglu_marl.core.versions import versions
 from iglu_marl.envs.live import LiveGame, Tick, as_actions
 from iglu_marl.game.episode import Episode, WorldEdit
 from iglu_marl.game.seats import players_of
@@ -33,7 +34,6 @@ from iglu_marl.recording.values import (
     name_of,
     task_to_json,
     to_json,
-    versions,
 )
 
 

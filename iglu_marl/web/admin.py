@@ -12,6 +12,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
+from iglu_marl.core.tables import Markup, Table, html_table
 from iglu_marl.web.limits import json_of
 from iglu_marl.web.options import PERSON, ServerOptions
 from iglu_marl.web.rooms import Room
@@ -31,22 +32,6 @@ def knows(request: Request, secret: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return secrets.compare_digest(password, secret.encode())
-
-
-class Raw(str):
-    """HTML."""
-
-    __slots__ = ()
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return an HTML table; all values but `Raw` ones are escaped."""
-
-    def row(tag: str, values: Iterable[Any]) -> str:
-        shown = (value if isinstance(value, Raw) else html.escape(str(value)) for value in values)
-        return "<tr>" + "".join(f"<{tag}>{value}</{tag}>" for value in shown) + "</tr>"
-
-    return f"<table>{row('th', head)}{''.join(row('td', values) for values in rows)}</table>"
 
 
 def refusal(request: Request) -> Response | None:
@@ -86,18 +71,16 @@ async def _live(request: Request) -> str:
         f"seconds were at most {1000 * rooms.lateness():.1f} ms late. Free space: {rooms.free_mb:.0f} MB. "
         f"{'No new games start. ' if rooms.draining else ''}{_button(doing, 'server')}</p>",
         "<h2>Games</h2>",
-        table(GAME_COLUMNS, [_game(room) for room in rooms.rooms.values() if not room.over]),
+        html_table(Table(GAME_COLUMNS, [_game(room) for room in rooms.rooms.values() if not room.over])),
     ]
     if sessions is not None:
         balance = [tuple(row.values()) for row in await sessions.status()]
+        under_way = [(*one.values(), _buttons(("message", "dismiss"), one["code"])) for one in people]
         parts += [
             "<h2>Participants under way</h2>",
-            table(
-                PERSON_COLUMNS,
-                [(*one.values(), Raw(_buttons(("message", "dismiss"), one["code"]))) for one in people],
-            ),
+            html_table(Table(PERSON_COLUMNS, under_way)),
             "<h2>Balance</h2>",
-            table(("condition", "stage", "participants"), balance),
+            html_table(Table(("condition", "stage", "participants"), balance)),
         ]
     return "".join(parts)
 
@@ -111,15 +94,15 @@ def _game(room: Room) -> tuple[Any, ...]:
     buttons = _buttons((doing, "message", "end"), room.name)
     link = f'<a href="{watch}" target="_blank">watch</a>'
     state = f"{room.status()['state']}, {room.game.ticks / 20:.0f} s"
-    return room.name, room.game.task.task_id, people, state, "\n".join(said), Raw(f"{link} {buttons}")
+    return room.name, room.game.task.task_id, people, state, "\n".join(said), Markup(f"{link} {buttons}")
 
 
 def _button(doing: str, subject: str) -> str:
     return f'<button data-do="{doing}" data-subject="{html.escape(subject)}">{doing}</button>'
 
 
-def _buttons(doings: Iterable[str], subject: str) -> str:
-    return " ".join(_button(doing, subject) for doing in doings)
+def _buttons(doings: Iterable[str], subject: str) -> Markup:
+    return Markup(" ".join(_button(doing, subject) for doing in doings))
 
 
 async def act(request: Request) -> Response:

@@ -23,7 +23,7 @@ import sqlalchemy as sql
 
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import PRIVATE, JsonLines, opened
-from iglu_marl.core.text import csv_text
+from iglu_marl.core.tables import csv_text
 from iglu_marl.web import clock
 from iglu_marl.web.options import FULL
 from iglu_marl.web.study import LEFT_OUT, OVER, Study, SurveyQuestion

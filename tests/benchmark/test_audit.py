@@ -31,15 +31,15 @@ from iglu_marl.benchmark.controls import (
     random_play,
 )
 from iglu_marl.benchmark.games import BuilderGames, features_for
-from iglu_marl.benchmark.splits import NEAR, HeldOut, PlacedBlocks, content_id, some_of
+from iglu_marl.benchmark.splits import NEAR, HeldOut, PlacedBlocks, content_digest, some_of
 
 EASY = find("see-place-v1")
 # What a blind player solves: two colours of one block in one place, and as many tries as there is time for.
 GIVEN_AWAY = dataclasses.replace(
     EASY,
     name="see-nothing-v0",
-    content=PlacedBlocks(NEAR[:1], (1, 2, 3)),
-    held_out=(HeldOut("pairs", 2),),
+    content=PlacedBlocks(NEAR[:1], (1, 2, 5)),
+    held_out=(HeldOut("squares", 3),),
     spare=None,
 )
 
@@ -114,9 +114,9 @@ def test_no_start_gives_a_measured_task_away() -> None:
     place, layers = find("told-place-v1"), find("pictures-layers-v1")
     assert _imitated(place, 9) == list(place.tasks("test")), "each target from each start"
     tested = some_of(layers.tasks("test"), 8)
-    assert not set(map(content_id, _imitated(layers, 8))) & set(map(content_id, tested))
+    assert not set(map(content_digest, _imitated(layers, 8))) & set(map(content_digest, tested))
     posed = dataclasses.replace(place, content=Posed())
-    assert not set(map(content_id, _imitated(posed, 8))) & set(map(content_id, posed.tasks("test")))
+    assert not set(map(content_digest, _imitated(posed, 8))) & set(map(content_digest, posed.tasks("test")))
 
 
 def test_a_wrong_block_ends_the_hope_of_a_success() -> None:

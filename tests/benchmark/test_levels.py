@@ -21,7 +21,6 @@ from iglu_marl.benchmark.splits import (
     SPLITS,
     Changes,
     HeldOut,
-    HumanInstructions,
     PinnedInstructions,
     PlacedBlocks,
     Shapes,
@@ -115,20 +114,28 @@ def test_rules_hold_out_what_they_say() -> None:
     tower = Task("<Architect> one two three", [(0, -1, 0, 1), (0, 0, 0, 1)], invariant=False)
     row = tower.replace(target_grid=[(0, -1, 0, 1), (1, -1, 0, 1)])
     other_row = tower.replace(target_grid=[(3, -1, 1, 2), (3, -1, 2, 5)])
-    assert HeldOut("sizes", 2)(tower)
-    assert not HeldOut("sizes", 3)(tower)
-    assert HeldOut("sentences", 3)(tower)
-    assert not HeldOut("sentences", 4)(tower)
-    every = [HeldOut("shapes", share / 20) for share in range(21)]
-    assert [rule(row) for rule in every] == [rule(other_row) for rule in every]
-    assert [rule(row) for rule in every] != [rule(tower) for rule in every]
+    assert [HeldOut("larger", size).splits(tower) for size in (2, 3, 4)] == [
+        ("test",),
+        ("validation",),
+        ("train",),
+    ]
+    assert HeldOut("sentences", 3).splits(tower) == ("validation", "test")
+    assert HeldOut("sentences", 4).splits(tower) == ("train",)
+    forms = [HeldOut("forms", 5, fold) for fold in range(5)]
+    assert [rule.splits(row) for rule in forms] == [rule.splits(other_row) for rule in forms]
+    assert [rule.splits(row) for rule in forms] != [rule.splits(tower) for rule in forms]
     removal = Task("", [], starting_grid=[(0, -1, 0, 6)], invariant=False)
     placement = Task("", [(0, -1, 0, 6)], invariant=False)
-    pairs = [HeldOut("pairs", every) for every in range(2, 8)]
-    assert [rule(removal) for rule in pairs] == [rule(placement) for rule in pairs]
-    assert any(rule(placement) for rule in pairs)
-    assert HeldOut("structures")(tower.replace(task_id="C5"))
-    assert not HeldOut("structures")(tower.replace(task_id="C3"))
+    squares = [HeldOut("squares", 6, fold) for fold in range(6)]
+    assert [rule.splits(removal) for rule in squares] == [rule.splits(placement) for rule in squares]
+    assert sorted(rule.splits(placement) for rule in squares) == [
+        ("test",),
+        *[("train",)] * 4,
+        ("validation",),
+    ]
+    corpora = HeldOut("corpora")
+    assert corpora.splits(tower.replace(task_id="C5")) == ("test",)
+    assert corpora.splits(tower.replace(task_id="C3")) != ("test",)
 
 
 def test_starting_blocks_are_part_of_the_content() -> None:
@@ -168,7 +175,7 @@ def test_changes_are_a_removal_and_a_placement() -> None:
 
 
 def test_splits_name_what_is_wrong() -> None:
-    content, rules = PlacedBlocks(), (HeldOut("pairs", 6),)
+    content, rules = PlacedBlocks(), (HeldOut("squares", 6),)
     for change, said in (
         (lambda: HeldOut("weather"), "rule is 'weather', expected one of squares"),
         (
@@ -253,18 +260,13 @@ def test_the_corpus_of_a_level_is_pinned(corpus: None) -> None:
         PinnedInstructions("0" * 12).all()
 
 
-def test_version_0_has_no_validation() -> None:
-    with pytest.raises(ConfigError, match="levels of version 0 have no validation"):
-        find("see-place-v0").tasks("validation")
-
-
 @pytest.mark.slow
 def test_people_speak_in_text(corpus: None) -> None:
     env = make(HUMAN)
     seen, _ = env.reset(seed=0)
     assert isinstance(seen["dialog"], str)
     assert seen["dialog"]
-    assert isinstance(find(HUMAN).content, HumanInstructions)
+    assert isinstance(find(HUMAN).content, PinnedInstructions)
 
 
 def test_what_is_asked_for_follows_from_the_seed() -> None:

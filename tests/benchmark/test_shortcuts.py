@@ -125,16 +125,3 @@ def test_squares_are_latin() -> None:
         tasks = list(find("see-place-v1").fold(fold).tasks("test"))
         cells = {tuple(np.argwhere(task.target_grid)[0]) for task in tasks}
         assert len(cells) == len({int(task.target_grid.max()) for task in tasks}) == len(tasks) == 4
-
-
-def test_old_levels_say_what_supersedes_them() -> None:
-    with pytest.warns(FutureWarning, match=r"see-place-v0 is superseded by see-place-v1"):
-        env = make("see-place-v0")
-    env.close()
-    assert all(level.name.endswith("-v1") and not level.superseded_by for level in levels())
-    for level in levels():
-        if level.is_team:
-            continue
-        old = find(level.name[:-1] + "0")
-        assert (old.superseded_by, old.digest != level.digest) == (level.name, True)
-        assert read_audits()[old.name].digest == old.digest, "as it was measured"

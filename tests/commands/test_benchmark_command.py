@@ -26,7 +26,7 @@ def shell(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_levels_are_listed() -> None:
     done = CliRunner().invoke(app, ["benchmark", "list", "--json"])
-    assert [row["rung"] for row in json.loads(done.output)] == [level.name for level in levels()]
+    assert [row["level"] for row in json.loads(done.output)] == [level.name for level in levels()]
     done = CliRunner().invoke(app, ["benchmark", "list", "pictures"], env={"COLUMNS": "200"})
     assert "pictures-layers-v1" in done.output
     assert "told-place-v1" not in done.output

@@ -16,7 +16,8 @@ from recorded_lines import chained
 from requirements import require
 
 from iglu_marl import Dialogue, Role, Subtasks, Utterance, cli
-from iglu_marl.benchmark.results import MEASURES, Result, Run
+from iglu_marl.benchmark import find
+from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means
 from iglu_marl.commands import play as play_command
 from iglu_marl.commands import study, task_selection
 from iglu_marl.core.errors import DataError
@@ -130,8 +131,9 @@ def test_packs(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_results(shell: Callable[..., str]) -> None:
-    runs = (Run(0, dict.fromkeys(MEASURES, 0.5)),)
-    Result("see-place-v0", "", HOSTILE, "test", 2, "", 0, runs).write(Path("result.json"))
+    level, rows = find("see-place-v1"), (EpisodeRow(0, "0" * 12, "", 0, True, True, 1.0, 1, 3),)
+    runs = (Run(0, means(rows)),)
+    Result(level.name, level.digest, HOSTILE, "test", 1, "", 0, runs, rows=rows).write(Path("result.json"))
     shell("benchmark", "report", "result.json", kept="Error: forged")
 
 

@@ -400,22 +400,6 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_a_log_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
-    predict_actions(nothing, [sample([])], name="one", output=tmp_path)
-    before = (tmp_path / "predictions.jsonl").read_bytes()
-    with pytest.raises(ConfigError, match="other settings"):
-        predict_actions(nothing, [sample([])], name="two", output=tmp_path)
-    assert (tmp_path / "predictions.jsonl").read_bytes() == before
-    for content in (b"my diary\n", b"my diary"):
-        (tmp_path / "predictions.jsonl").write_bytes(content)
-        with pytest.raises(DataError, match="no log"):
-            predict_actions(nothing, [sample([])], name="one", output=tmp_path)
-        assert (tmp_path / "predictions.jsonl").read_bytes() == content
-    (tmp_path / "predictions.jsonl").write_bytes(before[:30])  # killed within the first line
-    predict_actions(nothing, [sample([])], name="one", output=tmp_path)
-    assert (tmp_path / "predictions.jsonl").read_bytes() == before
-
-
 # ------------------------------------------------------------------------------------------------- real sessions
 
 

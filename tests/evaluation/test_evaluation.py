@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -25,7 +26,7 @@ from typer.testing import CliRunner
 from iglu_marl import AgentError, ConfigError, DataError, IgluMarlError, Pose, Role, Task, evaluate
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
-from iglu_marl.core.text import csv_text
+from iglu_marl.core.files import JsonLines
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation import Evaluation, best_open_loop, tasks_of
 from iglu_marl.evaluation.metrics import bootstrap
@@ -200,64 +201,32 @@ def test_an_evaluation_on_a_full_disk_is_refused(small_disk: Path) -> None:
 
 
 def test_a_second_evaluation_in_one_folder_is_refused(tmp_path: Path) -> None:
-    """It is told who is there, and the first one loses nothing."""
-    output = tmp_path / "common"
-    first = run_script(tmp_path, output, 2)
-    log = output / "games.jsonl"
-    while not log.exists() or log.read_bytes().count(b"\n") < 4:
-        assert first.poll() is None, "it ended before there was a second one"
-        time.sleep(0.005)
-    second = run_script(tmp_path, output, 1, stderr=subprocess.PIPE)
-    assert (
-        second.communicate()[1]
-        .decode()
-        .splitlines()[-1]
-        .startswith(f"iglu_marl.core.errors.DataError: {log} is being written by process {first.pid} on ")
-    )
-    assert second.returncode == 1
-    assert first.wait() == 0
-    head, *rows = map(json.loads, log.read_text().splitlines())
-    assert head["format"] == "iglu_marl evaluation"
-    assert len({(row["builder"], row["key"], row["episode"]) for row in rows}) == len(rows) == 24
-    assert run_script(tmp_path, output, 1).wait() == 0, "the folder is free again"
+    log = tmp_path / "games.jsonl"
+    with contextlib.closing(JsonLines(log)):
+        with pytest.raises(DataError, match=f"{log} is being written by process {os.getpid()} on "):
+            evaluate("precise", "careful", small(1), output=tmp_path, **FAST)
+        assert log.read_bytes() == b""
+    assert len(evaluate("precise", "careful", small(1), output=tmp_path, **FAST).rows) == 1
 
 
 @pytest.mark.slow
-def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_builders_tasks_and_episodes_are_added(tmp_path: Path) -> None:
     evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
-    log = tmp_path / "games.jsonl"
-    before = log.read_text()
-    plays: list[Any] = []
-    from iglu_marl.evaluation import runner as running
-
-    play = running.play
-    monkeypatch.setattr(running, "play", lambda *a, **k: plays.append(a) or play(*a, **k))
-    evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
-    assert (len(plays), log.read_text()) == (0, before)
-    log.write_text(before[:-40])  # cut off in the last line
-    again = evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
-    assert len(plays) == 1
-    assert len(log.read_text().splitlines()) == 3
+    begun = (tmp_path / "games.jsonl").read_text()
     more = evaluate("precise", ["careful", "hasty"], small(3), episodes=2, output=tmp_path, **FAST)
-    assert len(plays) == 1 + 12 - 2 + 0  # the last task has become an example, and the first two were ones
     assert tables(more) == tables(evaluate("precise", ["careful", "hasty"], small(3), episodes=2, **FAST))
-    assert again.rows[0]["seed"] == more.rows[0]["seed"]
+    log = (tmp_path / "games.jsonl").read_text()
+    assert log.startswith(begun)
+    assert len(log.splitlines()) == 1 + 12
 
 
 def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
     evaluate("precise", "careful", small(1), output=tmp_path, **FAST)
-    before = (tmp_path / "games.jsonl").read_bytes()
-    told = r"begun with other settings: seed was 0, is 1; choose another folder \(output=…\)"
-    with pytest.raises(ConfigError, match=told):
-        evaluate("precise", "careful", small(1), seed=1, output=tmp_path, **FAST)
     with pytest.raises(ConfigError, match=r"config\.controls was 'flying', is 'walking'"):
         evaluate("precise", "careful", small(1), output=tmp_path, **{**FAST, "controls": "walking"})
-    assert (tmp_path / "games.jsonl").read_bytes() == before
-    for content in ("my notes", "my\nnotes\n", '{"format": "other"}\n', "[]\n"):
-        (tmp_path / "games.jsonl").write_text(content)
-        with pytest.raises(DataError, match="no log of an evaluation"):
-            evaluate("precise", "careful", small(1), output=tmp_path, **FAST)
-        assert (tmp_path / "games.jsonl").read_text() == content
+    (tmp_path / "games.jsonl").write_text("my\nnotes\n")
+    with pytest.raises(DataError, match="no log of an evaluation"):
+        evaluate("precise", "careful", small(1), output=tmp_path, **FAST)
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot be used as a folder"):
         evaluate("precise", "careful", small(1), output=tmp_path / "file", **FAST)
@@ -400,6 +369,24 @@ def test_equal_tasks_are_told_apart() -> None:
     assert len({row["seed"] for row in found.rows}) == 2
 
 
+OTHER = {
+    "dialog": "<Architect> place a red block",
+    "instruction": "place a red block",
+    "starting_grid": [(1, -1, 0, 1)],
+    "full_grid": [(0, -1, 0, 1), (1, -1, 0, 1)],
+    "invariant": False,
+    "ids": "iglu",
+    "pose": Pose(yaw_deg=90.0),
+}
+
+
+@pytest.mark.parametrize("field", OTHER)
+def test_the_hash_of_a_task_depends_on_all_but_its_name(field: str) -> None:
+    task = Task("", [(0, -1, 0, 1)], invariant=True, task_id="a")
+    assert digest(task) == digest(task.replace(task_id="b")) != digest(task.replace(**{field: OTHER[field]}))
+    assert digest(task) == "9604b9ac5934", "as in logs of version 0.3"
+
+
 @pytest.mark.slow
 def test_errors_are_raised_or_counted(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="no more"):
@@ -524,22 +511,6 @@ def test_names_and_errors_are_text_in_markdown(bad: str) -> None:
     bare = re.sub(r"\\[\\`*_\[\]|~]", "", told)
     assert not re.search(r"[<>`*\\\[\]~]", bare)
     assert [line.count("|") for line in bare.splitlines()] == [line.count("|") for line in good.splitlines()]
-
-
-@pytest.mark.parametrize(
-    "bad", ["=1+1", "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1"]
-)
-def test_a_spreadsheet_calculates_nothing(bad: str) -> None:
-    rows = [row(bad, bad, "0", task=f"a\r{bad}", error=bad)]
-    made = Evaluation({**SETTINGS, "architects": [bad], "builders": [bad]}, rows)
-    for text in (pairs_csv(made), games_csv(made)):
-        (line,) = csv.DictReader(io.StringIO(text, newline=""))
-        assert line["architect"] == "'" + bad.replace("\r", "\n")
-        assert "\r" not in text
-
-
-def test_numbers_stay_numbers() -> None:
-    assert csv_text([["-1", "+1.5e-3", "-.5", -1, None, "-", "--1"]]) == "-1,+1.5e-3,-.5,-1,,'-,'--1\n"
 
 
 def test_the_page_shades_the_pairs_by_their_values(whole: Evaluation) -> None:

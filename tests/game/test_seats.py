@@ -214,7 +214,7 @@ class Picky:
 def test_evaluations_check_their_agents(
     architects: Any, builders: Any, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("iglu_marl.evaluation.runner.play", lambda *_, **__: pytest.fail("a game is played"))
+    monkeypatch.setattr("iglu_marl.evaluation.arena.play", lambda *_, **__: pytest.fail("a game is played"))
     with pytest.raises(AgentError):
         evaluate(architects, builders, count=1, config=config, progress=False)
 

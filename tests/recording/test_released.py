@@ -65,10 +65,9 @@ def test_a_benchmark_result_of_0_3_0_is_verified() -> None:
     assert verify(RELEASED / "0.3.0" / "benchmark_result.json") == 3
 
 
-def test_a_benchmark_result_of_0_2_0_is_read() -> None:
-    result = read_result(RELEASED / "0.2.0" / "benchmark_result.json")
-    assert result.level == "see-place-v0"
-    assert result.runs[0].scores["success"] == 1.0
+def test_a_benchmark_result_of_0_2_0_is_refused() -> None:
+    with pytest.raises(DataError, match="reads version 1"):
+        read_result(RELEASED / "0.2.0" / "benchmark_result.json")
 
 
 @pytest.mark.parametrize("version", ["0.2.0", "0.3.0"])

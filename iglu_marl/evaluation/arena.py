@@ -1,16 +1,10 @@
-"""Play the games of an evaluation, in this process or in several."""
+"""The games of an evaluation, and the arena that plays them."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-import queue
-import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,16 +12,13 @@ import numpy as np
 
 from iglu_marl.agents.registry import seated
 from iglu_marl.core.dialogue import Role, role_of
-from iglu_marl.core.errors import ServiceError, ServiceRefusedError
 from iglu_marl.core.grid import grid_to_blocks
-from iglu_marl.core.processes import end_with_parent
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
-from iglu_marl.evaluation.cluster import on_ray, slices
-from iglu_marl.evaluation.in_flight import PerThread, in_flight
 from iglu_marl.evaluation.metrics import game_metrics, skills
 from iglu_marl.evaluation.results import Row
+from iglu_marl.evaluation.run import Stopped, row_error
 from iglu_marl.evaluation.selection import described, games_at_once
 from iglu_marl.evaluation.team import TeamTally
 from iglu_marl.game.agent import Agent, check_service, check_task, counts_of
@@ -35,9 +26,6 @@ from iglu_marl.game.config import GameConfig
 from iglu_marl.game.seats import players_of
 from iglu_marl.recording.rollout import Player, Trajectory, play
 from iglu_marl.recording.values import name_of
-
-SHARED = "IGLU_MARL_SPENDING"
-"""Environment variable with the folder in which agents of several processes share their budget."""
 
 
 class EvaluationJob(NamedTuple):
@@ -102,12 +90,8 @@ class EvaluationPlan:
         return make(GameConfig.of(None, dict(self.config)))
 
 
-class Stopped(Exception):
-    """A game was cancelled because another one ended the evaluation."""
-
-
 class Arena:
-    """Plays games of a plan with agents that are made once and reset for each game.
+    """A worker that plays games of a plan with agents that are made once and reset for each game.
 
     Raises `AgentError` if an agent cannot play in the game, or one of the tasks.
     """
@@ -130,7 +114,7 @@ class Arena:
             self._made[seat, name] = seated(self._specs(seat)[name], self.env, seat)
         return self._made[seat, name]
 
-    def play(self, job: EvaluationJob) -> Row:
+    def __call__(self, job: EvaluationJob) -> Row:
         """Play a game and return its measures, JSON-ready."""
         plan, task = self.plan, self.plan.tasks[job.task]
         sequence = np.random.SeedSequence([plan.seed, int(job.key.replace("/", ""), 16), job.episode])
@@ -149,13 +133,8 @@ class Arena:
                 options={"task": task},
                 on_step=lambda env: self._watch(env, agents.values(), tally),
             )
-        except (ServiceRefusedError, Stopped):
-            raise
         except Exception as fault:
-            scored = not isinstance(fault, ServiceError)
-            if scored and plan.on_error == "raise":
-                raise
-            error = f"{type(fault).__name__}: {fault}"[:300]
+            error, scored = row_error(fault, plan.on_error)
             game = Trajectory(task, seed)
             game._finish(self.env.unwrapped.episode)
         game.check_unedited()
@@ -200,109 +179,3 @@ class Arena:
         for agent in self._made.values():
             agent.close()
         self.env.close()
-
-
-def _played(plan: EvaluationPlan, jobs: Iterable[EvaluationJob], at_once: int) -> Iterator[Row]:
-    """Yield the rows of jobs in the order of completion. Each thread has an arena; they are stopped together."""
-    stopped = threading.Event()
-    arenas = PerThread(lambda: Arena(plan, stopped.is_set))
-    try:
-        for _, row in in_flight(lambda job: arenas.get().play(job), jobs, at_once, stopped.set):
-            yield row
-    finally:
-        for arena in arenas.made:
-            arena.close()
-
-
-class _Shared(NamedTuple):
-    """State shared by the processes: number of the next job, queue of rows, folder for the agents."""
-
-    next_job: Any
-    rows: Any
-    folder: str
-
-
-_state: tuple[EvaluationPlan, list[EvaluationJob], _Shared] | None = None  # of a process of the pool
-
-
-def _start_process(plan: EvaluationPlan, jobs: list[EvaluationJob], shared: _Shared) -> None:
-    global _state
-    end_with_parent()
-    os.environ[SHARED] = shared.folder
-    _state = plan, jobs, shared
-
-
-def _play_in_process(at_once: int) -> None:
-    """Play jobs until none is left."""
-    assert _state is not None
-    plan, jobs, shared = _state
-
-    def left() -> Iterator[EvaluationJob]:
-        while True:
-            with shared.next_job.get_lock():
-                number = shared.next_job.value
-                shared.next_job.value += 1
-            if number >= len(jobs):
-                return
-            yield jobs[number]
-
-    try:
-        for row in _played(plan, left(), at_once):
-            shared.rows.put(row)
-    except BaseException:
-        shared.next_job.value = len(jobs)  # no process begins another
-        raise
-
-
-RAY_PARTS = 64  # tasks of an evaluation on a Ray cluster
-
-
-def _play_part(job: tuple[EvaluationPlan, int], part: Sequence[EvaluationJob]) -> list[Row]:
-    plan, at_once = job
-    return list(_played(plan, part, at_once))
-
-
-def games(
-    plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int, concurrency: int, ray: str = ""
-) -> Iterator[Row]:
-    """Yield the rows of all jobs in the order of completion, with `concurrency` games at once per process.
-
-    ray: address of a Ray cluster that plays them; "": this machine.
-    """
-    if ray:
-        parts = [jobs[first:end] for first, end in slices(len(jobs), RAY_PARTS)]
-        for _, rows in on_ray(ray, _play_part, (plan, concurrency), parts):
-            yield from rows
-        return
-    if processes == 1 or len(jobs) < 2:
-        yield from _played(plan, jobs, concurrency)
-        return
-    context = multiprocessing.get_context("spawn")  # forks inherit locks of threads
-    with tempfile.TemporaryDirectory() as folder:
-        shared = _Shared(context.Value("q", 0), context.Queue(), folder)
-        pool = ProcessPoolExecutor(
-            min(processes, len(jobs)),
-            mp_context=context,
-            initializer=_start_process,
-            initargs=(plan, jobs, shared),
-        )
-        try:
-            under_way = [pool.submit(_play_in_process, concurrency) for _ in range(min(processes, len(jobs)))]
-            yield from _received(shared.rows, under_way, len(jobs))
-        finally:
-            shared.next_job.value = len(jobs)
-            pool.shutdown(cancel_futures=True)
-
-
-def _received(rows: Any, under_way: Sequence[Future[None]], count: int) -> Iterator[Row]:
-    """Yield `count` rows from a queue; raise the error of a failed process."""
-    while count:
-        failed = [future for future in under_way if future.done() and future.exception() is not None]
-        try:
-            row = rows.get(timeout=0.2)
-        except queue.Empty:
-            if failed:
-                failed[0].result()
-            continue
-        count -= 1
-        yield row
