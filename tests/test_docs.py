@@ -57,11 +57,12 @@ from iglu_marl.compat import conformance as tools
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
-from iglu_marl.envs.documentation import effect_rows, sight_rows
+from iglu_marl.envs.documentation import effect_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameOptions
+from iglu_marl.game.config import GameOptions
+from iglu_marl.game.effects import KINDS as GAMES
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.language.scene.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
@@ -391,6 +392,23 @@ def test_every_environment_has_its_page_and_every_picture_of_the_gallery_is_used
     )
 
 
+@pytest.mark.parametrize(
+    ("page", "other"),
+    [
+        ("architect-builder-parallel", "architect-builder-aec"),
+        ("gridworld-vector", "gridworld"),
+        ("silent-builder-visual", "silent-builder"),
+    ],
+)
+def test_pages_that_link_to_the_table_of_another_are_right(page: str, other: str) -> None:
+    """The observations that can be chosen are the same; only the defaults differ."""
+
+    def keys(name: str) -> set[tuple[str, str]]:
+        return {(row[0], row[1]) for row in environment_pages.observations(environment_pages.OF[name])}
+
+    assert keys(page) == keys(other)
+
+
 @pytest.mark.parametrize("name", ["environment-language-goal", "structure-crane", "builder-hasty"])
 def test_the_pictures_of_the_gallery_are_those_of_the_code(name: str) -> None:
     """`python docs/assets/gallery.py` draws them again. Small differences of rounding are allowed."""
@@ -467,10 +485,23 @@ def keys_of(controls: Any) -> list[list[str]]:
     return [[cell(key), spelled(space)] for key, space in Controls(controls).space.items()]  # type: ignore[attr-defined]
 
 
-def sights(field: str, names: tuple[str, ...]) -> list[list[str]]:
-    """One row per name: the key and space that it adds, alone."""
-    rows = sight_rows(names, field)
-    return [[cell(name), cell(key), cell(space), "yes" if shown else ""] for name, key, space, shown in rows]
+def effects() -> list[list[str]]:
+    """Options that have no effect somewhere: where they raise, and what they need besides."""
+    games = {
+        "aec": "`iglu_marl.env`",
+        "parallel": "`parallel_env`",
+        "live": "`LiveGame`",
+        "vector": "`VectorGame`",
+        "single": "recorded dialogue",
+        "instructed": "live architect",
+        "goal": "`LanguageGoal-v0`",
+    }
+    rows = []
+    for option, *cells, needs in effect_rows():
+        raising = [games[kind] for kind, mark in zip(GAMES, cells, strict=True) if mark]
+        if raising or needs:
+            rows.append([option, ", ".join(raising), needs])
+    return rows
 
 
 def ids() -> list[list[str]]:
@@ -591,11 +622,9 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
         for one in MODEL_LEVELS
     ],
     "levels": level_rows,
-    "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
-    "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "colours": colours,
     "config": config,
-    "effects": effect_rows,
+    "effects": effects,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
     "goal-options": goal_options,
