@@ -92,6 +92,7 @@ WITHOUT_SNIPPETS = {
     "docs/compatibility.md",
     "docs/conformance.md",
     "docs/gallery.md",
+    "docs/learning.md",
     "docs/pov_builder.md",
     "docs/games.md",
     "docs/reliability.md",
