@@ -487,22 +487,32 @@ def keys_of(controls: Any) -> list[list[str]]:
 
 
 def effects() -> list[list[str]]:
-    """Options that have no effect somewhere: where they raise, and what they need besides."""
-    games = {
-        "aec": "`iglu_marl.env`",
+    """Kinds of environments, with the options that raise there."""
+    names = {
+        "aec": "`iglu_marl.env`, `raw_env`",
         "parallel": "`parallel_env`",
         "live": "`LiveGame`",
         "vector": "`VectorGame`",
-        "single": "recorded dialogue",
-        "instructed": "live architect",
+        "single": "a lone builder with a recorded dialogue",
+        "instructed": "a lone builder with a live architect",
         "goal": "`LanguageGoal-v0`",
     }
     rows = []
-    for option, *cells, needs in effect_rows():
-        raising = [games[kind] for kind, mark in zip(GAMES, cells, strict=True) if mark]
-        if raising or needs:
-            rows.append([option, ", ".join(raising), needs])
+    for number, kind in enumerate(GAMES, 1):
+        raising = [row[0] for row in effect_rows() if row[number]]
+        allowed = [row[0] for row in effect_rows() if not row[number]]
+        text = ", ".join(raising) if len(raising) < len(allowed) else "all but " + ", ".join(allowed)
+        rows.append([names[kind], text or "none"])
     return rows
+
+
+def needs() -> list[list[str]]:
+    """What options need to have an effect."""
+    options: dict[str, list[str]] = {}
+    for row in effect_rows():
+        if row[-1]:
+            options.setdefault(row[-1], []).append(row[0])
+    return [[", ".join(names), need] for need, names in options.items()]
 
 
 def ids() -> list[list[str]]:
@@ -515,10 +525,12 @@ def ids() -> list[list[str]]:
 
 
 def functions() -> list[list[str]]:
-    return [
-        [cell(name), ", ".join(function.inputs), function.value or "", str(function.output)]
-        for name, function in FUNCTIONS.items()
-    ]
+    """The functions of programs by what they give, as they are written."""
+    made: dict[str, list[str]] = {}
+    for name, function in FUNCTIONS.items():
+        takes = ", ".join((*function.inputs, *([function.value] if function.value else [])))
+        made.setdefault(str(function.output), []).append(f"`{name}({takes})`")
+    return [[output, ", ".join(calls)] for output, calls in made.items()]
 
 
 def config() -> list[list[str]]:
@@ -626,6 +638,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "colours": colours,
     "config": config,
     "effects": effects,
+    "needs": needs,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
     "goal-options": goal_options,
