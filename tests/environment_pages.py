@@ -124,29 +124,22 @@ def _keys(space: Any) -> str:
 def facts(environment: Environment) -> Rows:
     """The page's head: how it is made, who acts, what with."""
     env = environment.make()
-    rows = [["made by", cell(environment.made_by)], ["API", environment.api]]
+    rows = [["made by", cell(environment.made_by)]]
     if _of_two(environment):
         kind = environment.api.removeprefix("PettingZoo ").lower()
         rows.append(["by id", cell(f'pettingzoo.make("{kind}", "{PETTINGZOO_ID}")') + " (PettingZoo 1.27)"])
         for agent in env.possible_agents:
             rows.append([f"action of {cell(agent)}", cell(spelled(env.action_space(agent)))])
-            rows.append([f"{cell(agent)} observes", _keys(env.observation_space(agent))])
         rows.append(["`state()`", cell(spelled(env.state_space))])
-        config, modes = env.unwrapped.config, env.metadata["render_modes"]
     else:
         rows.append(["action", cell(spelled_action(env.action_space))])
         rows.append(["observation", _keys(env.observation_space)])
-        config, modes = env.unwrapped.config, env.metadata["render_modes"]
         if environment.maker is not make_language_goal:
-            rows.append(
-                [
-                    "many at once",
-                    cell(environment.made_by.replace("make(", "make_vec(")[:-1] + ", num_envs=64)"),
-                ]
-            )
+            many = environment.made_by.replace("make(", "make_vec(")[:-1] + ", num_envs=64)"
+            rows.append(["many at once", cell(many)])
+    config = env.unwrapped.config
     limits = [("builder steps", config.max_steps), ("architect turns", config.max_turns)]
     rows.append(["limits", ", ".join(f"{limit} {what}" for what, limit in limits if limit is not None)])
-    rows.append(["`render_mode`", ", ".join(map(cell, modes))])
     env.close()
     return rows
 
