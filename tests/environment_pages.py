@@ -10,20 +10,11 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 
 import iglu_marl
-from iglu_marl.core.controls import CONTROLS
-from iglu_marl.envs.documentation import (
-    BUILDER_ENDS,
-    ENDS,
-    GOAL_ENDS,
-    action_rows,
-    reward_rows,
-    sight_rows,
-    spelled,
-)
+from iglu_marl.envs.documentation import GOAL_ENDS, reward_rows, sight_rows, spelled
 from iglu_marl.envs.language import make_language_goal, observation_rows
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, Game, GameConfig
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameConfig
 
 Rows = list[list[str]]
 
@@ -133,29 +124,22 @@ def _keys(space: Any) -> str:
 def facts(environment: Environment) -> Rows:
     """The page's head: how it is made, who acts, what with."""
     env = environment.make()
-    rows = [["made by", cell(environment.made_by)], ["API", environment.api]]
+    rows = [["made by", cell(environment.made_by)]]
     if _of_two(environment):
         kind = environment.api.removeprefix("PettingZoo ").lower()
         rows.append(["by id", cell(f'pettingzoo.make("{kind}", "{PETTINGZOO_ID}")') + " (PettingZoo 1.27)"])
         for agent in env.possible_agents:
             rows.append([f"action of {cell(agent)}", cell(spelled(env.action_space(agent)))])
-            rows.append([f"{cell(agent)} observes", _keys(env.observation_space(agent))])
         rows.append(["`state()`", cell(spelled(env.state_space))])
-        config, modes = env.unwrapped.config, env.metadata["render_modes"]
     else:
         rows.append(["action", cell(spelled_action(env.action_space))])
         rows.append(["observation", _keys(env.observation_space)])
-        config, modes = env.unwrapped.config, env.metadata["render_modes"]
         if environment.maker is not make_language_goal:
-            rows.append(
-                [
-                    "many at once",
-                    cell(environment.made_by.replace("make(", "make_vec(")[:-1] + ", num_envs=64)"),
-                ]
-            )
+            many = environment.made_by.replace("make(", "make_vec(")[:-1] + ", num_envs=64)"
+            rows.append(["many at once", cell(many)])
+    config = env.unwrapped.config
     limits = [("builder steps", config.max_steps), ("architect turns", config.max_turns)]
     rows.append(["limits", ", ".join(f"{limit} {what}" for what, limit in limits if limit is not None)])
-    rows.append(["`render_mode`", ", ".join(map(cell, modes))])
     env.close()
     return rows
 
@@ -213,57 +197,14 @@ def observations(environment: Environment) -> Rows:
     return rows
 
 
-def actions(environment: Environment) -> Rows:
-    """Encoding, whether it is the default, space."""
-    default = environment.make().unwrapped.config.controls
-    if _of_two(environment):
-        spaces = {name: environment.make(controls=name).action_space("builder_0") for name in CONTROLS}
-        return [
-            [
-                f"[`{name}`](../controls.md#{name})",
-                cell(spelled_action(space)),
-                "yes" if name == default else "",
-            ]
-            for name, space in spaces.items()
-        ]
-    return [
-        [
-            f"[`{name}`](../controls.md#{name})",
-            cell(spelled_action(iglu_marl.Controls(name).space)),
-            "yes" if shown == "yes" else "",
-        ]
-        for name, shown, _ in action_rows(default)
-    ] + (
-        [
-            [
-                "[`perfect`](../controls.md#acting-on-a-cell)",
-                cell(spelled(environment.make(action_space="perfect").action_space)),
-                "",
-            ]
-        ]
-        if environment.maker is make_language_goal
-        else []
-    )
+def rewards() -> Rows:
+    """What a goal in words pays, by which option, how much by default."""
+    return [[event, f"`{option}`" if option else "", amount] for event, option, amount in reward_rows("goal")]
 
 
-def rewards(environment: Environment) -> Rows:
-    """What pays, by which option, how much by default."""
-    game: Game = (
-        "goal" if environment.maker is make_language_goal else "pair" if _of_two(environment) else "builder"
-    )
-    return [[event, f"`{option}`" if option else "", amount] for event, option, amount in reward_rows(game)]
-
-
-def ends(environment: Environment) -> Rows:
-    """terminated and truncated, each with when."""
-    lines = (
-        ENDS
-        if _of_two(environment)
-        else GOAL_ENDS
-        if environment.maker is make_language_goal
-        else BUILDER_ENDS
-    )
-    text = " ".join(lines).rstrip(".")
+def ends() -> Rows:
+    """terminated and truncated of a goal in words, each with when."""
+    text = " ".join(GOAL_ENDS).rstrip(".")
     return [[cell(name), when] for name, when in (part.strip().split(": ", 1) for part in text.split(";"))]
 
 
@@ -299,8 +240,17 @@ def gallery() -> Rows:
     ]
 
 
+OF = {environment.page: environment for environment in ENVIRONMENTS}
+WITH_OBSERVATIONS = (
+    "architect-builder-aec",
+    "gridworld",
+    "silent-builder",
+    "language-goal",
+)  # others link to these
 TABLES: dict[str, Callable[[], Rows]] = {
-    f"{environment.page}-{make.__name__}": lambda environment=environment, make=make: make(environment)  # type: ignore[misc]
-    for environment in ENVIRONMENTS
-    for make in (facts, observations, actions, rewards, ends, arguments)
+    **{f"{page}-facts": lambda page=page: facts(OF[page]) for page in OF},  # type: ignore[misc]
+    **{f"{page}-observations": lambda page=page: observations(OF[page]) for page in WITH_OBSERVATIONS},  # type: ignore[misc]
+    "gridworld-arguments": lambda: arguments(OF["gridworld"]),
+    "language-goal-rewards": rewards,
+    "language-goal-ends": ends,
 }

@@ -56,11 +56,12 @@ from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.tables import markdown_rows
-from iglu_marl.envs.documentation import effect_rows, sight_rows
+from iglu_marl.envs.documentation import effect_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameOptions
+from iglu_marl.game.config import GameOptions
+from iglu_marl.game.effects import KINDS as GAMES
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.language.scene.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
@@ -90,6 +91,7 @@ WITHOUT_SNIPPETS = {
     "docs/compatibility.md",
     "docs/conformance.md",
     "docs/gallery.md",
+    "docs/learning.md",
     "docs/pov_builder.md",
     "docs/games.md",
     "docs/reliability.md",
@@ -390,6 +392,23 @@ def test_every_environment_has_its_page_and_every_picture_of_the_gallery_is_used
     )
 
 
+@pytest.mark.parametrize(
+    ("page", "other"),
+    [
+        ("architect-builder-parallel", "architect-builder-aec"),
+        ("gridworld-vector", "gridworld"),
+        ("silent-builder-visual", "silent-builder"),
+    ],
+)
+def test_pages_that_link_to_the_table_of_another_are_right(page: str, other: str) -> None:
+    """The observations that can be chosen are the same; only the defaults differ."""
+
+    def keys(name: str) -> set[tuple[str, str]]:
+        return {(row[0], row[1]) for row in environment_pages.observations(environment_pages.OF[name])}
+
+    assert keys(page) == keys(other)
+
+
 @pytest.mark.parametrize("name", ["environment-language-goal", "structure-crane", "builder-hasty"])
 def test_the_pictures_of_the_gallery_are_those_of_the_code(name: str) -> None:
     """`python docs/assets/gallery.py` draws them again. Small differences of rounding are allowed."""
@@ -466,10 +485,33 @@ def keys_of(controls: Any) -> list[list[str]]:
     return [[cell(key), spelled(space)] for key, space in Controls(controls).space.items()]  # type: ignore[attr-defined]
 
 
-def sights(field: str, names: tuple[str, ...]) -> list[list[str]]:
-    """One row per name: the key and space that it adds, alone."""
-    rows = sight_rows(names, field)
-    return [[cell(name), cell(key), cell(space), "yes" if shown else ""] for name, key, space, shown in rows]
+def effects() -> list[list[str]]:
+    """Kinds of environments, with the options that raise there."""
+    names = {
+        "aec": "`iglu_marl.env`, `raw_env`",
+        "parallel": "`parallel_env`",
+        "live": "`LiveGame`",
+        "vector": "`VectorGame`",
+        "single": "a lone builder with a recorded dialogue",
+        "instructed": "a lone builder with a live architect",
+        "goal": "`LanguageGoal-v0`",
+    }
+    rows = []
+    for number, kind in enumerate(GAMES, 1):
+        raising = [row[0] for row in effect_rows() if row[number]]
+        allowed = [row[0] for row in effect_rows() if not row[number]]
+        text = ", ".join(raising) if len(raising) < len(allowed) else "all but " + ", ".join(allowed)
+        rows.append([names[kind], text or "none"])
+    return rows
+
+
+def needs() -> list[list[str]]:
+    """What options need to have an effect."""
+    options: dict[str, list[str]] = {}
+    for row in effect_rows():
+        if row[-1]:
+            options.setdefault(row[-1], []).append(row[0])
+    return [[", ".join(names), need] for need, names in options.items()]
 
 
 def ids() -> list[list[str]]:
@@ -482,10 +524,12 @@ def ids() -> list[list[str]]:
 
 
 def functions() -> list[list[str]]:
-    return [
-        [cell(name), ", ".join(function.inputs), function.value or "", str(function.output)]
-        for name, function in FUNCTIONS.items()
-    ]
+    """The functions of programs by what they give, as they are written."""
+    made: dict[str, list[str]] = {}
+    for name, function in FUNCTIONS.items():
+        takes = ", ".join((*function.inputs, *([function.value] if function.value else [])))
+        made.setdefault(str(function.output), []).append(f"`{name}({takes})`")
+    return [[output, ", ".join(calls)] for output, calls in made.items()]
 
 
 def config() -> list[list[str]]:
@@ -582,11 +626,10 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
         for one in MODEL_LEVELS
     ],
     "levels": level_rows,
-    "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
-    "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "colours": colours,
     "config": config,
-    "effects": effect_rows,
+    "effects": effects,
+    "needs": needs,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
     "goal-options": goal_options,
