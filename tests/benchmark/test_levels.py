@@ -107,6 +107,8 @@ def test_finite_splits_are_whole() -> None:
             == 4
         )
     assert {int(task.target_grid.max()) for task in train} == {1, 2, 3, 4, 5, 6}
+    for count in (16, 99):
+        assert some_of(level.tasks("train"), count, seed=1) == train
     two = find("symbols-two-v1")
     numbers = [len(two.tasks(split)) for split in SPLITS]  # type: ignore[arg-type]
     assert sum(numbers) == 4 * len(PlacedBlocks(AROUND, (1, 3, 6), 2).all() or ()) == 4 * 252  # directions

@@ -27,6 +27,7 @@ from iglu_marl.benchmark.model_report import compare, markdown, score_interval
 from iglu_marl.benchmark.models import (
     LEVELS,
     ModelResult,
+    ModelSeat,
     commitment,
     estimate,
     find_level,
@@ -245,6 +246,29 @@ def test_other_settings_cannot_share_a_folder_or_a_row(
     assert "they differ" in markdown([strict, warm])
     tasks = run("oracle", level, 3, tmp_path / "three")
     assert compare([strict, tasks]) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "at_once", "groups", "many"),
+    [
+        (None, 3, [[4], [5], [6]], 1),
+        (
+            LLMSettings("m", endpoint="http://localhost:1", concurrency=4, batch_size=2),
+            None,
+            [[4], [5], [6]],
+            4,
+        ),
+        (LLMSettings("m", endpoint="http://localhost:1", concurrency=4, batch_size=2), 3, [[4], [5], [6]], 3),
+        (LLMSettings("m", batch_size=2), 3, [[4, 5], [6]], 1),
+    ],
+    ids=["no model", "endpoint", "endpoint, fewer at once", "local"],
+)
+def test_local_models_play_in_batches_and_remote_ones_at_once(
+    settings: LLMSettings | None, at_once: int | None, groups: list[list[int]], many: int
+) -> None:
+    seat = ModelSeat(next(iter(PLAYERS)))
+    seat.settings = settings
+    assert seat.groups([4, 5, 6], at_once) == (groups, many)
 
 
 def test_a_private_seed_is_committed_to(tmp_path: Path) -> None:
