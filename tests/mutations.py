@@ -31,10 +31,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from iglu_marl.core.jit import cache_folder
+
 ROOT = Path(__file__).resolve().parents[1]
 LISTS = ROOT / "tests" / "mutations"
 LIMIT_S = 180  # for the quick tests of one mutation, and for the slow ones
-ALONE_S = 60  # for one test
+ALONE_S = 180  # for one test
 FIRST = 3  # test files that run before the others are even collected
 EVERYWHERE = (
     "tests/core/test_golden_traces.py",
@@ -159,6 +161,8 @@ class Copy:
         self.root, self.limit_s = folder / "checkout", limit_s
         shutil.copytree(ROOT, self.root, symlinks=True, ignore=HIDDEN)
         own = {"PYTHONPATH": str(self.root), "NUMBA_CACHE_DIR": str(folder / "kernels")}
+        if cached := cache_folder():  # so that kernels are compiled for edits of kernels alone
+            shutil.copytree(cached, folder / "kernels" / "iglu_marl" / cached.name)
         self._env = os.environ | own | {"HYPOTHESIS_PROFILE": "ci"}
 
     def test(self, tests: list[str], limit_s: float, marks: str = "") -> tuple[int | None, str]:
@@ -198,8 +202,11 @@ class Copy:
                 alone = [test] if test else ["--collect-only", *waiting[0]]
                 fails = code or self.test(alone, ALONE_S)[0] != 0
                 path.write_text(text, "utf-8")
-                if fails and self.test(alone, ALONE_S)[0] == 0:
+                works = self.test(alone, ALONE_S)[0]
+                if fails and works == 0:
                     return test or "collection"
+                if not test and works is None:
+                    break
                 if not test:
                     raise SystemExit(f"without a mutation, the tests {tests} cannot be collected")
                 waiting[0] = [*waiting[0], f"--{'deselect' if '::' in test else 'ignore'}={test}"]

@@ -138,3 +138,9 @@ def fingerprints(count: int) -> dict[str, str]:
         options = {**SHORT, "controls": controls, **CHATS["templates"]}
         made[f"raw_env, {controls}"] = digest(story("raw_env", 12, count, **options))
     return made
+
+
+def weighed(*parts: Any) -> float:
+    """Return a sum over all entries, each with a weight of its own."""
+    values = np.concatenate([np.asarray(part, np.float64).ravel() for part in parts])
+    return float(values @ np.random.default_rng(7).normal(size=len(values)))

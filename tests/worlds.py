@@ -52,6 +52,21 @@ def structure(rng: np.random.Generator, blocks: int = 8, levels: int = 3) -> np.
     return grid
 
 
+def scenes(seed: int, count: int) -> Iterator[tuple[Worlds, np.ndarray]]:
+    """Worlds with a few columns and a walker anywhere on the ground, and a grid with one cell other than there."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        world = Worlds(1)
+        for x, z in rng.integers(0, 11, (rng.integers(6), 2)):
+            world.grid[0, : rng.integers(1, 4), x, z] = rng.integers(1, 7)
+        free = np.argwhere(~world.grid[0].any(0))
+        (x, z), at = free[rng.integers(len(free))] - 5, tuple(rng.integers((3, 11, 11)))
+        world.pose[0] = x, -0.25, z, 5.0 * rng.integers(72), 0.0
+        target = world.grid[0].copy()
+        target[at] = 0 if target[at] and number % 2 else 1 + (target[at] + rng.integers(5)) % 6
+        yield world, target
+
+
 def dev_structures(shared: Path) -> Iterator[tuple[str, np.ndarray]]:
     data = json.loads((shared / "data" / "structures-dev.json").read_text(encoding="utf-8"))
     names = {int(number): name for number, name in data["colours"].items()}

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from made_packs import cache as cache
+from probing import weighed
 from requirements import require
 from talkers import Speaker
 from typer.testing import CliRunner
@@ -728,3 +729,22 @@ def test_released_weights_answer_as_they_did(
     assert (tuple(cells_of(np.ones(grid.shape))[cell].tolist()), int(color)) == best[:2]
     assert found[cell, color] == pytest.approx(best[2], abs=2e-3)
     assert found[grid.ravel() == 0, 0].max() < 1e-9  # nothing is there to be removed
+
+
+def test_released_weights_score_a_rich_situation_as_they_did(torch: Any) -> None:
+    """Weighted sums of logits and losses, recorded with version 0.3.0."""
+    from iglu_marl.agents.learned import model as networks
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.examples import batch_of, example_of, training_batch
+
+    model = TrainedModel.named("edits-v1")
+    actions = [NetAction(True, 3, -1, 3, 2), NetAction(False, 1, 0, 2, 6), NetAction(True, 0, -1, 0, 4)]
+    examples = [example_of(rich_situation(turn), model.vocabulary, actions) for turn in (0, 1)]
+    batch = networks.tensors(batch_of(examples, [np.array([0]), np.array([], int)], [0, 5]))
+    with torch.no_grad():
+        scores = model.model.eval()(batch)
+        losses = networks.losses(scores, batch)
+    assert weighed(*scores) == pytest.approx(-17.2898, abs=0.1)
+    assert weighed(losses) == pytest.approx(1.6808, abs=0.01)
+    drawn = training_batch(examples * 20, np.random.default_rng(3))
+    assert weighed(*vars(drawn).values()) == pytest.approx(16448.699, abs=0.01)

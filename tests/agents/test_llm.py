@@ -932,13 +932,27 @@ def test_changes_can_be_followed_to_the_target() -> None:
     )
 
 
-def test_prompts_hold_the_pose() -> None:
-    assert describe_pose(Pose()) == ("at the centre, on the ground", "north")
-    assert describe_pose(Pose(1.5, 2, 0, 100, -45)) == (
-        "1.5 east of the centre, with the feet 2.0 blocks above the ground",
-        "east and down",
-    )
-    assert describe_pose(Pose(-1, 0, 2, -50, 60))[1] == "north-west and up"
+@pytest.mark.parametrize(
+    ("pose", "place", "gaze"),
+    [
+        ((0, 0, 0, 0, 0), "at the centre, on the ground", "north"),
+        (
+            (1.5, 2, 0, 100, -45),
+            "1.5 east of the centre, with the feet 2.0 blocks above the ground",
+            "east and down",
+        ),
+        ((-1, 0.2, 2, -50, 60), "1.0 west, 2.0 south of the centre, on the ground", "north-west and up"),
+        (
+            (0.04, 0.3, -0.06, 22, 20),
+            "0.1 north of the centre, with the feet 0.3 blocks above the ground",
+            "north",
+        ),
+        ((0.06, 0, -0.04, 23, -20.5), "0.1 east of the centre, on the ground", "north-east and down"),
+        ((0, 0, 0, 337, 20.5), "at the centre, on the ground", "north-west and up"),
+    ],
+)
+def test_prompts_hold_the_pose(pose: tuple[float, ...], place: str, gaze: str) -> None:
+    assert describe_pose(Pose(*pose)) == (place, gaze)
 
 
 def test_prompts_of_your_own(tmp_path: Path) -> None:

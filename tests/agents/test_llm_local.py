@@ -193,9 +193,7 @@ def test_every_waiting_agent_gets_the_failure(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------------- replies
 
 
-@pytest.mark.parametrize(
-    "more", [{}, {"temperature": 1.0}, {"temperature": 0.7, "top_p": 0.8}, {"stop": ("a",)}]
-)
+@pytest.mark.parametrize("more", [{}, {"temperature": 1.0}, {"temperature": 0.7, "top_p": 0.8}])
 def test_a_batch_gives_what_each_chat_alone_gives(more: dict[str, Any], model: Path) -> None:
     backend = make_backend(settings_for(model, batch_size=3, **more))
     requests = chats(7)
@@ -203,7 +201,17 @@ def test_a_batch_gives_what_each_chat_alone_gives(more: dict[str, Any], model: P
     assert backend.complete(requests) == alone
     assert [reply.text for reply in backend.complete(requests[::-1])] == [reply.text for reply in alone[::-1]]
     assert len({reply.text for reply in alone}) > 1
-    assert all("a" not in reply.text for reply in alone) or "stop" not in more
+
+
+def test_a_reply_ends_before_a_stop(model: Path) -> None:
+    requests = chats(3)
+    whole = make_backend(settings_for(model)).complete(requests)
+    assert whole[0].cut
+    stop = next(letter for letter in whole[0].text[1:] if letter not in whole[0].text[:1] + " ")
+    stopped = make_backend(settings_for(model, stop=("never said", stop))).complete(requests)
+    assert stopped[0].text == whole[0].text.partition(stop)[0]
+    assert not stopped[0].cut
+    assert make_backend(settings_for(model, stop=("never said",))).complete(requests) == whole
 
 
 def test_draws_follow_from_the_seed_and_from_nothing_else(model: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from probing import weighed
 
 torch = pytest.importorskip("torch")
 
@@ -14,7 +15,7 @@ from iglu_marl import AgentError, Role, Task  # noqa: E402
 from iglu_marl.agents.learned import pov_senses as senses  # noqa: E402
 from iglu_marl.agents.learned import zoo  # noqa: E402
 from iglu_marl.agents.learned.pov_builder import PovBuilder, encode, model_of, words_known  # noqa: E402
-from iglu_marl.agents.learned.pov_model import PLACE, REMOVE, PovModel  # noqa: E402
+from iglu_marl.agents.learned.pov_model import PLACE, REMOVE, PovModel, best_places  # noqa: E402
 from iglu_marl.core.actions import Action  # noqa: E402
 from iglu_marl.core.controls import Controls  # noqa: E402
 from iglu_marl.core.worlds import Worlds  # noqa: E402
@@ -214,16 +215,45 @@ def test_words_that_came_later_are_unknown_words(walker: PovModel) -> None:
 
 
 def test_released_weights_answer_as_they_did(walker: PovModel) -> None:
-    """Recorded with version 0.3.0, on random inputs."""
+    """Recorded with version 0.3.0, on random inputs: weighted sums of all outputs."""
     rng = np.random.default_rng(0)
     with torch.no_grad():
         memory = torch.from_numpy(rng.random((2, senses.GROUND)).astype(np.float32))
         memory[1] = 0
-        sums = [float(part.double().sum()) for part in walker.localiser(memory)]
+        belief = walker.localiser(memory)
         features = torch.from_numpy(rng.normal(size=(2, senses.FEATURES)).astype(np.float32))
         glimpses = torch.from_numpy(rng.integers(0, 40, (2, senses.GLIMPSES)).astype(np.uint8))
         logits = walker.policy(features, glimpses, torch.tensor([1, 6]))
-    assert sums == pytest.approx([-196.116, 28.879, 3.080], abs=0.02)
-    assert logits.argmax(1).tolist() == [0, 14]
-    assert logits.logsumexp(1).tolist() == pytest.approx([15.318, 7.825], abs=0.01)
-    assert float(logits.sum()) == pytest.approx(-830.545, abs=0.1)
+        read = walker.reader(torch.tensor([[3, 40, 7, 0], [5, 0, 0, 0]]))
+        places, doubt = best_places(belief)
+    assert weighed(*belief, places, doubt) == pytest.approx(24.2921, abs=0.01)
+    assert weighed(logits) == pytest.approx(363.8416, abs=0.01)
+    assert weighed(*read) == pytest.approx(77.7209, abs=0.01)
+
+
+def test_features_stay_what_the_weights_were_trained_on() -> None:
+    """Weighted sums, recorded with version 0.3.0, of what 40 random walkers see."""
+    rng, n = np.random.default_rng(1), 40
+    odometry = senses.Odometry(n)
+    for _ in range(3):
+        odometry.act(rng.integers(0, senses.ACTIONS, n), rng.uniform(0, 360, n).astype(np.float32))
+        odometry.look(rng.random(n) < 0.8)
+    odometry.pitch = rng.uniform(-60, 60, n).astype(np.float32)
+    assert weighed(odometry.way, odometry.active, odometry.air, odometry.eye_y) == pytest.approx(
+        -8.7503, abs=1e-3
+    )
+    offset, yaw = rng.normal(size=(n, 3)).astype(np.float32) * 3, rng.uniform(0, 360, n).astype(np.float32)
+    request = np.stack([rng.integers(0, 3, n), rng.integers(0, 7, n)], 1)
+    gained = rng.integers(-1, 2, (n, 6)).astype(np.float32)
+    table = senses.features(odometry, yaw, offset, rng.random(n), request, gained)
+    assert weighed(table) == pytest.approx(6.0189, abs=0.01)
+    pictures = rng.integers(0, palette.SIZE, (n, 64, 64)).astype(np.uint8)
+    frame = senses.axes(yaw, odometry.pitch)
+    assert weighed(senses.glimpses(pictures, frame, offset)) == pytest.approx(-3186.1564, abs=0.01)
+    seen = [
+        senses.seen_ground(pictures, yaw, odometry.pitch, odometry.eye_y, odometry.way, turn)
+        for turn in (0, 1)
+    ]
+    assert weighed(*seen, senses.remembered(*seen), senses.slipped(*seen)) == pytest.approx(
+        -2125.8509, abs=0.01
+    )

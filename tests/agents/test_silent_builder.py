@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from probing import weighed
 from requirements import require
 
 import iglu_marl
@@ -51,6 +52,31 @@ def test_a_quarter_turn_of_everything_changes_no_view(silent: Any) -> None:
     for part in views:
         assert np.allclose(part[0], part[1], atol=1e-5)
     assert views[-1].shape == (2, silent.ACT_FEATURES)
+
+
+def test_views_stay_what_the_weights_were_trained_on(silent: Any) -> None:
+    """Weighted sums, recorded with version 0.3.0, of what 24 builders see in random worlds, and of the scores."""
+    rng, n = np.random.default_rng(2), 24
+    tasks = [
+        Task("", grid, starting_grid=start) for grid, start in rng.integers(-20, 7, (n, 2, 9, 11, 11)).clip(0)
+    ]
+    poses = [tuple(rng.uniform((-5, -0.25, -5, 0, -60), (5, 3, 5, 360, 30)).tolist()) for _ in tasks]
+    scene, memory = silent.scene_of(seen(silent, tasks, poses)), silent.Memory(n)
+    for _ in range(2):
+        memory.keep(rng.integers(0, 18, n), rng.uniform(-0.25, 3, n), rng.integers(-2, 3, (n, 3)))
+    choice = silent.choice_of(scene, memory)
+    assert weighed(memory.active, memory.action, memory.height, memory.goal) == pytest.approx(
+        -69.0242, abs=1e-3
+    )
+    assert weighed(choice.places) == pytest.approx(-573.3354, abs=1e-3)
+    assert weighed(choice.there, choice.features) == pytest.approx(-93.0192, abs=1e-3)
+    view = silent.act_view(scene, memory, choice.places[:, 0])
+    assert weighed(view) == pytest.approx(16.9136, abs=1e-3)
+    cells = silent.cell_of_place(choice.places[:, 1], scene.cell, scene.quarter)
+    assert weighed(cells) == pytest.approx(23.7667, abs=1e-3)
+    builder = zoo.pretrained("silent-walker-v0").for_env(iglu_marl.env(controls="walking"))
+    actions, goals = silent.decide(builder._net, scene, memory, np.random.default_rng(0))
+    assert weighed(actions, goals) == pytest.approx(18.652, abs=1e-3)
 
 
 def test_places_are_cells_of_the_map(silent: Any) -> None:

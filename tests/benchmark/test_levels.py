@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 from requirements import shared_folder
 
-from iglu_marl import ConfigError, DataError, Task
+from iglu_marl import ConfigError, DataError, Pose, Task
 from iglu_marl.benchmark import Level, cross_play, find, levels, make, run, verify
 from iglu_marl.benchmark.catalog import FAMILIES
 from iglu_marl.benchmark.demonstrations import demonstrate
 from iglu_marl.benchmark.splits import (
     AROUND,
     GROUND,
+    MOST_LISTED,
     SPLITS,
     Changes,
     HeldOut,
@@ -104,13 +106,49 @@ def test_finite_splits_are_whole() -> None:
             == 4
         )
     assert {int(task.target_grid.max()) for task in train} == {1, 2, 3, 4, 5, 6}
+    for count in (16, 99):
+        assert some_of(level.tasks("train"), count, seed=1) == train
     two = find("symbols-two-v1")
     numbers = [len(two.tasks(split)) for split in SPLITS]  # type: ignore[arg-type]
     assert sum(numbers) == 4 * len(PlacedBlocks(AROUND, (1, 3, 6), 2).all() or ()) == 4 * 252  # directions
     assert all(0.1 < number / sum(numbers) < 0.3 for number in numbers[1:])
 
 
+TASKS = {
+    "see-place-v1": "1f0a3c",
+    "partners-ground-v1": "0ab054",
+    "team-sides-v1": "db4f3d",
+    "team-whole-v1": "5af6b4",
+    "pictures-place-v1": "f54dd0",
+    "told-ground-v1": "426e98",
+    "told-shapes-v1": "aaf4c2",
+    "pictures-ground-v1": "cdbe7c",
+    "pictures-layers-v1": "cfcc69",
+    "partners-place-v1": "84aa0c",
+    "symbols-walk-v1": "bf0025",
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_levels_keep_their_tasks(name: str) -> None:
+    """Digests of targets, starts and poses: other tasks are another level, with another version in its name."""
+    total = hashlib.sha256()
+    for split in SPLITS:
+        for task in some_of(find(name).tasks(split), 6, seed=3):
+            total.update(np.stack([task.target_grid, task.start_grid]).astype(np.int8).tobytes())
+            total.update(repr(task.pose).encode())
+    assert total.hexdigest()[:6] == TASKS[name]
+
+
+def test_tasks_are_listed_up_to_a_number() -> None:
+    listed = PlacedBlocks(GROUND[: MOST_LISTED // 60], wordings=10)
+    assert len(listed.all() or ()) == len(listed.cells) * 6 * 10
+    assert dataclasses.replace(listed, wordings=11).all() is None
+
+
 def test_rules_hold_out_what_they_say() -> None:
+    facing = [Task("", [(0, -1, 0, 1)], pose=Pose(yaw_deg=yaw)) for yaw in (0.0, 269.9, 270.0, 359.9, 360.0)]
+    assert list(map(HeldOut("poses", 0.25), facing)) == [False, False, True, True, False]
     tower = Task("<Architect> one two three", [(0, -1, 0, 1), (0, 0, 0, 1)], invariant=False)
     row = tower.replace(target_grid=[(0, -1, 0, 1), (1, -1, 0, 1)])
     other_row = tower.replace(target_grid=[(3, -1, 1, 2), (3, -1, 2, 5)])

@@ -27,6 +27,7 @@ from iglu_marl.benchmark.model_report import compare, markdown, score_interval
 from iglu_marl.benchmark.models import (
     LEVELS,
     ModelResult,
+    ModelSeat,
     commitment,
     estimate,
     find_level,
@@ -71,6 +72,22 @@ def answers(level: str, games: int) -> dict[str, str]:
 def run(player: str, level: str, games: int, folder: Path, **options: Any) -> ModelResult:
     (result,) = run_models(player, [level], games=games, output=folder, **options)
     return result
+
+
+DIGESTS = {
+    "models-clarification-v1": "eead2946805e",
+    "models-speakers-v1": "929988f7b441",
+    "models-viewpoint-v1": "ba4c0a8ba0f8",
+    "models-pictures-v1": "9699594ecc9a",
+    "models-large-v1": "b9eaf653e5ba",
+    "models-partners-v1": "842207b692f2",
+}
+
+
+@pytest.mark.parametrize("level", GENERATED, ids=lambda level: level.name)
+def test_levels_keep_their_games(level: Any) -> None:
+    """Results of other games are those of another level, with another version in its name."""
+    assert level.digest(0, 10) == DIGESTS[level.name]
 
 
 def test_tasks_follow_from_the_seed_and_are_what_is_said() -> None:
@@ -229,6 +246,29 @@ def test_other_settings_cannot_share_a_folder_or_a_row(
     assert "they differ" in markdown([strict, warm])
     tasks = run("oracle", level, 3, tmp_path / "three")
     assert compare([strict, tasks]) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "at_once", "groups", "many"),
+    [
+        (None, 3, [[4], [5], [6]], 1),
+        (
+            LLMSettings("m", endpoint="http://localhost:1", concurrency=4, batch_size=2),
+            None,
+            [[4], [5], [6]],
+            4,
+        ),
+        (LLMSettings("m", endpoint="http://localhost:1", concurrency=4, batch_size=2), 3, [[4], [5], [6]], 3),
+        (LLMSettings("m", batch_size=2), 3, [[4, 5], [6]], 1),
+    ],
+    ids=["no model", "endpoint", "endpoint, fewer at once", "local"],
+)
+def test_local_models_play_in_batches_and_remote_ones_at_once(
+    settings: LLMSettings | None, at_once: int | None, groups: list[list[int]], many: int
+) -> None:
+    seat = ModelSeat(next(iter(PLAYERS)))
+    seat.settings = settings
+    assert seat.groups([4, 5, 6], at_once) == (groups, many)
 
 
 def test_a_private_seed_is_committed_to(tmp_path: Path) -> None:

@@ -68,6 +68,18 @@ def test_every_case_runs() -> None:
             prepared.run()
 
 
+@pytest.mark.parametrize(("quick", "expected"), [(True, (1, False)), (False, (bench.ROUNDS, True))])
+def test_new_processes_are_timed_as_often_as_the_rest(
+    quick: bool, expected: tuple[int, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once and without the compilation, or in all rounds and with it."""
+    given = []
+    monkeypatch.setattr("iglu_marl.commands.bench_cases.starts", lambda *args: given.append(args) or [])
+    figures = bench.measure_all(quick, bench.START, bench.Console())
+    assert given == [expected]
+    assert figures["measures"] == figures["start"] == []
+
+
 def test_a_busy_machine_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     measure = {
         "group": "g",

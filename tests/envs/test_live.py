@@ -137,6 +137,16 @@ def test_changes_lead_to_the_whole(moves: list[tuple[Action, bool, int]], lag: i
         assert np.array_equal(blocks_to_grid(blocks), game.episode.worlds.grid[0])
 
 
+@pytest.mark.parametrize("role", Role)
+def test_what_stays_is_sent_once(role: Role) -> None:
+    game = begun()
+    for _ in range(20):  # until it stands still
+        game.tick()
+        game.delta(role, 0)
+    game.tick()
+    assert set(game.delta(role, game.ticks - 1)) == {"tick", "whole", "floor", "said"}
+
+
 def test_the_builder_sees_nothing_of_the_target() -> None:
     """Two games that differ in the target alone are told to the builder alike, tick by tick."""
     told = []

@@ -35,6 +35,24 @@ def test_turns_until_quadrants_are_seen(yaw: float, begin: int, size: int, degre
     assert kernels.turn_to(float(yaw), begin, size) == pytest.approx(degrees)
 
 
+@pytest.mark.parametrize(("arc", "degrees"), [(0, 0), (4, 45), (8, 135), (12, 225)])
+def test_an_arc_costs_the_turn_to_it_and_the_cells_that_it_misses(arc: int, degrees: float) -> None:
+    """The yaw is 45; arcs of one to four quadrants from the first one on, all others miss many cells."""
+    counts, weights = np.full(kernels.ARCS, 99), Weights(side=0.5, short=2.2)
+    counts[arc] = 3
+    expected = 3 * 2.2 + 0.5 * degrees / kernels.CAMERA_DEG
+    assert kernels.side_price(405.0, counts, weights) == pytest.approx(expected)
+
+
+def test_the_way_to_a_cell_is_turned_and_gone() -> None:
+    """One 4 cells ahead, one 3 cells to the right, one 3 ahead and 4 above; then without the first one."""
+    cells, weights = np.array([(0, 0, -4), (3, 0, 0), (0, 4, -3)]), Weights()
+    prices = [0.25 * 0.5, 90 / 12 + 0.25 * 0.5, np.degrees(np.arctan2(4, 3)) / 12 + 0.25 * 1.5]
+    links = [kernels.links((0.0, 0.0, 0.0), 0.0, 0.0, cells, skip, weights) for skip in (-1, 0)]
+    assert links[0] == pytest.approx((prices[0], np.mean(prices)))
+    assert links[1] == pytest.approx((prices[2], np.mean(prices[1:])))
+
+
 def test_from_which_sides_a_block_can_be_placed() -> None:
     """Against what lies to the north, by one who looks north (quadrants 0 and 3), and what hangs on to that, too."""
     cells = np.array([(0, 3, 1), (0, 3, 2), (0, 3, -1), (1, 4, 1), (4, 4, 4)])

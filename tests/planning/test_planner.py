@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import BOTH, carry_out, dev_structures, structure, world_with
+from worlds import BOTH, carry_out, dev_structures, scenes, structure, world_with
 
+from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
 from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.planner import replays
-from iglu_marl.planning.problem import PLAN_LEVELS, edits_between
+from iglu_marl.planning.problem import PLAN_LEVELS, PlanLevel, edits_between
 
 # --- single edits -------------------------------------------------------------------------------------------
 
@@ -55,6 +56,34 @@ def test_an_edit(name: str, controls: str) -> None:
     np.testing.assert_array_equal(carry_out(worlds, made), wanted)
     for x, y, z in made.scaffolds:
         assert wanted[y + 1, x + 5, z + 5] == 0
+
+
+NEAR = [name for name in EDITS if not name.startswith("floating")]  # those whose search is short
+STEPS: dict[tuple[str, PlanLevel], list[int]] = {
+    ("walking", "fast"): [12, 14, 21, 5, 31, 155, 13, 23, 142, 276, 9, 15, 23, 30, 33],
+    ("walking", "shortest"): [12, 14, 21, 5, 31, 151, 13, 23, 9, 15, 21, 30, 31],
+    ("flying", "fast"): [4, 5, 9, 2, 10, 22, 4, 6, 30, 63, 10, 5, 7, 11, 9],
+    ("flying", "shortest"): [3, 5, 7, 2, 10, 20, 3, 5, 3, 4, 6, 11, 9],
+    ("discrete", "fast"): [1, 2, 4, 1, 1, 34, 2, 1, 22, 50, 1, 1, 2, 1, 5],
+    ("continuous", "fast"): [1, 2, 4, 1, 1, 8, 2, 1, 12, 30, 1, 1, 2, 1, 5],
+}
+
+TAUGHT = [107, 58, 58, 31, 92, 64, 69, 87, 95, 44, 143, 113, 28, 96, 80, 16, 16, 95, 68, 64, 69, 51, 94, 66]
+WALKED = [50, 46, 69, 12, 41, 51, 40, 40, 50, 71, 24, 75, 17, 31, 22, 47, 13, 27, 51, 81]
+WALKED += [34, 32, 26, 63, 25, 18, 15, 19, 24, 47, 39, 66, 27, 64, 63, 25, 44, 71, 37, 53]
+
+
+@pytest.mark.parametrize(("controls", "level"), STEPS)
+def test_plans_stay_as_they_are(controls: ControlsName, level: PlanLevel) -> None:
+    """A change of these numbers of steps changes the demonstrations of every seed: the changelog has to say so."""
+    names = EDITS if level == "fast" else NEAR
+    steps = [len(plan(world_with(EDITS[name][0]), EDITS[name][1], controls, level)) for name in names]
+    assert steps == STEPS[controls, level]
+
+
+def test_plans_between_columns_stay_as_they_are() -> None:
+    assert [len(plan(world, target, teach=True)) for world, target in scenes(0, len(TAUGHT))] == TAUGHT
+    assert [len(plan(world, target, level="fast")) for world, target in scenes(1, len(WALKED))] == WALKED
 
 
 @BOTH

@@ -110,3 +110,15 @@ def test_random_structures(controls):
         task = tasks.sample(rng)
         made = plan((task.start_grid, Pose()), task.target_grid, controls, "fast")
         assert made.built, (task.target_grid.nonzero(), made.reason)
+
+
+@pytest.mark.parametrize("place", [(5, 0), (-5, 0), (0, 5), (0, -5)])
+@pytest.mark.parametrize(("controls", "steps"), [("discrete", [4, 31]), ("continuous", [8, 8])])
+def test_all_four_ways_are_equally_long(place, controls, steps):
+    """Onto the ground at the other side (three hops and a placement), and onto a tower there."""
+    x, z = place
+    for height, expected in zip((-1, 6), steps, strict=True):
+        start = blocks_to_grid([(-x, y, -z, 1) for y in range(-1, height)])
+        target = start + blocks_to_grid([(-x, height, -z, 3)])
+        made = plan((start, Pose(x, -0.25, z)), target, controls, "fast")
+        assert len(made) == expected

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from worlds import Block
 
-from iglu_marl.core.grid import blocks_to_grid, index_of
+from iglu_marl.core.grid import blocks_to_grid, cells_of, index_of
 from iglu_marl.planning.support import (
     AROUND,
     carries,
+    neighbours,
     pillars,
     scaffold_for,
+    shut_off,
+    shuts_in,
     supported_cells,
     touched_cells,
 )
@@ -23,13 +26,32 @@ TABLE: list[Block] = [(x, 2, z, 4) for x in (-1, 0, 1) for z in (-1, 0, 1)] + [(
 def test_support() -> None:
     filled = blocks_to_grid([(0, 3, 0, 1)]) != 0
     assert supported_cells(filled)[0].all()
-    assert supported_cells(filled)[1:].sum() == 6
+    beside = [(-1, 3, 0), (0, 2, 0), (0, 3, -1), (0, 3, 1), (0, 4, 0), (1, 3, 0)]
+    assert sorted(neighbours((0, 3, 0))) == beside
+    assert [
+        cell for cell in map(tuple, cells_of(supported_cells(filled)).tolist()) if cell[1] >= 0
+    ] == sorted(beside, key=index_of)
     assert touched_cells(filled)[1:].sum() == 26
     wanted = blocks_to_grid([(1, 3, 0, 1), (0, 3, 1, 2)]) != 0
     assert carries(filled, wanted, (0, 3, 0))
     assert not carries(filled, wanted & False, (0, 3, 0))
     held = filled | (blocks_to_grid([(2, 3, 0, 1), (0, 3, 2, 1)]) != 0)
     assert not carries(held, wanted, (0, 3, 0))
+
+
+def test_air_is_shut_off_where_no_way_leads_out() -> None:
+    """Two cells of air in a box on the ground, with a chimney above the second one."""
+    air = {(1, 0, 2), (2, 0, 2)}
+    box = {(x, y, z) for x in (0, 1, 2, 3) for y in (-1, 0, 1, 2) for z in (1, 2, 3)} - air
+    shut = blocks_to_grid([(*cell, 1) for cell in sorted(box)]) != 0
+    assert shut_off(shut, (1, 0, 2)) == shut_off(shut, (2, 0, 2)) == air
+    chimney = shut.copy()
+    chimney[index_of((2, 1, 2))] = chimney[index_of((2, 2, 2))] = False
+    assert shut_off(chimney, (1, 0, 2)) == shut_off(chimney, (2, 0, 2)) == set()
+    assert shut_off(chimney, (1, 0, 2), closed=(2, 2, 2)) == air | {(2, 1, 2)}
+    assert shuts_in(chimney, (2, 2, 2), {(1, 0, 2)})
+    assert not shuts_in(chimney, (2, 2, 2), {(4, 4, 4)})
+    assert not shuts_in(chimney, (4, -1, 2), {(1, 0, 2)})
 
 
 def built_up(grid: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from worlds import Block, world_with
+from worlds import Block, scenes, world_with
 
 from iglu_marl.agents.scripted.state_tracker import StateTracker, _searched
 from iglu_marl.core.actions import Action
@@ -349,21 +349,6 @@ def test_fast_plans_are_shortened() -> None:
 
 
 # --- as a teacher ----------------------------------------------------------------------------------------
-
-
-def scenes(seed: int, count: int) -> Iterator[tuple[Worlds, np.ndarray]]:
-    """Worlds with a few columns and a walker anywhere on the ground, and a grid with one cell other than there."""
-    rng = np.random.default_rng(seed)
-    for number in range(count):
-        world = Worlds(1)
-        for x, z in rng.integers(0, 11, (rng.integers(6), 2)):
-            world.grid[0, : rng.integers(1, 4), x, z] = rng.integers(1, 7)
-        free = np.argwhere(~world.grid[0].any(0))
-        (x, z), at = free[rng.integers(len(free))] - 5, tuple(rng.integers((3, 11, 11)))
-        world.pose[0] = x, -0.25, z, 5.0 * rng.integers(72), 0.0
-        target = world.grid[0].copy()
-        target[at] = 0 if target[at] and number % 2 else 1 + (target[at] + rng.integers(5)) % 6
-        yield world, target
 
 
 def steps_of(world: Worlds, actions: list[int]) -> Iterator[tuple[int, np.ndarray, np.void]]:

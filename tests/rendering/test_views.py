@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 
 import imageio.v2
 import numpy as np
+import PIL
 import pytest
-from PIL import Image
+from PIL import Image, features
 
 from iglu_marl.core.errors import GridError, RenderError
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.rendering import composed_frame, orbit_view, write_png, write_video
+from iglu_marl.rendering import (
+    change_sheet,
+    composed_frame,
+    contact_sheet,
+    layers_view,
+    orbit_view,
+    top_view,
+    write_png,
+    write_video,
+)
+from iglu_marl.rendering.axes import axes_view
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.orbit import BACKGROUND, orbit_camera
+from iglu_marl.rendering.sheets import gallery
+from iglu_marl.rendering.ui import widgets
 from iglu_marl.rendering.ui.composed import game_views
 from iglu_marl.rendering.ui.layers import composite
 from iglu_marl.rendering.ui.screens import OrbitAngles, Overlay, builder_screen, onlooker_screen
@@ -194,6 +208,65 @@ def test_what_the_builder_sees_is_told_without_the_target():
         np.asarray(composite(builder_screen(view, (270, 480), Overlay()), (270, 480))) for view in shown
     ]
     assert (screens[0] == screens[1]).all()
+
+
+# Digests of pictures that somebody has looked at.
+
+MORE = {"others": [(2.0, -0.25, -3.0, 200.0, 5.0)], "dialogue": [*TALK, ("builder", "word " * 90)]}
+FACTS = (("turn", "2 / 5"), ("turn of", "builder"))
+KEYS = (("W", "walk"), ("space", "jump"))
+RECORDED = {
+    "orbit": ("26994d55", lambda: orbit_view(BUILD, ghost=TARGET, pose=POSE)),
+    "orbit from the west": (
+        "c42f8c06",
+        lambda: orbit_view(TARGET, size=(300, 200), azimuth_deg=110, elevation_deg=20),
+    ),
+    "top": ("1b5e88b3", lambda: top_view(TARGET)),
+    "top, wide": ("38e35e52", lambda: top_view(BUILD, size=(100, 300))),
+    "layers": ("ad9b1a14", lambda: layers_view(TARGET, size=(300, 500))),
+    "changed layers": ("a3a9181f", lambda: layers_view(TARGET, before=BUILD)),
+    "axes": ("d6bf9aed", lambda: axes_view(TARGET + blocks_to_grid([(-3, 2, -2, 5)]))),
+    "sheet": ("6e9d4011", lambda: contact_sheet(TARGET, title="Title")),
+    "changes": ("3590231e", lambda: change_sheet(BUILD, TARGET, title="Title", caption="Build a row. " * 20)),
+    "gallery": (
+        "00180613",
+        lambda: gallery({"one": BUILD, "two": TARGET, "three": EMPTY}, across=2, side=120),
+    ),
+    "frame": ("bf2c61b0", lambda: compose(aligned_target=TARGET)),
+    "narrow frame": ("13612d33", lambda: compose(size=(720, 600), **MORE)),
+    "wide frame": (
+        "97d52d62",
+        lambda: compose(size=(300, 900), status={**STATUS, "complete": True, "active": 2}, **MORE),
+    ),
+    "small frame": ("e42a0110", lambda: compose(size=(270, 480), target=None, status=None, dialogue=[])),
+    "crosshair": ("5700a76d", lambda: widgets.crosshair(1.5)),
+    "hotbar": ("efeaa8ad", lambda: widgets.hotbar((20, 0, 3, 4, 5, 16), 3, 1.0)),
+    "compass": ("c8e44b1f", lambda: widgets.compass(80, 1.0)),
+    "chat": ("86b5fc0e", lambda: widgets.chat([*TALK, ("someone", "word " * 30)], 300, 200, 1.0)),
+    "wide chat": ("a8b6eb91", lambda: widgets.chat(TALK, 500, 120, 1.1)),
+    "facts": ("7e4a5f5c", lambda: widgets.facts(FACTS, 1.0)),
+    "bar": ("885ad5c5", lambda: widgets.score_bar(3, 9, False, 1.0)),
+    "entry": ("2cf5306a", lambda: widgets.entry("Put it there", 5, "say", 240, 1.0)),
+    "long entry": ("a08c2083", lambda: widgets.entry("Put it there " * 9, 100, "", 240, 1.0)),
+    "message": ("898ff622", lambda: widgets.message("A note", 1.0)),
+    "title": ("738ce0ac", lambda: widgets.title_line("A long title of a game", 150, 1.0)),
+    "legend": ("acf4c14f", lambda: widgets.legend(1.0)),
+    "keys": ("63941eb3", lambda: widgets.key_hints(KEYS, 1.0)),
+    "card": ("23407823", lambda: widgets.card("Keys", KEYS, "foot", 1.0)),
+    "backdrop": ("72c0bd0f", lambda: widgets.backdrop(9, 7, 0.55)),
+    "corner": ("ff7d3d29", lambda: widgets.corner("rb", 1.0)),
+}
+DRAWN_BY = ("11.3.0", "2.13.3")
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_pictures_stay_as_recorded(name):
+    expected, draw = RECORDED[name]
+    picture = np.ascontiguousarray(draw())
+    digest = hashlib.sha256(repr(picture.shape).encode() + picture.tobytes()).hexdigest()[:8]
+    if digest != expected and (PIL.__version__, features.version("freetype2")) != DRAWN_BY:
+        pytest.skip(f"another Pillow than {DRAWN_BY} draws other letters and lines")
+    assert digest == expected
 
 
 def compose(**changes):

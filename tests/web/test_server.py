@@ -779,3 +779,25 @@ def test_where_there_is_no_gallery_nothing_is_shown(options: dict[str, Any]) -> 
         assert client.get("/api/gallery").status_code == 404
         (path,) = options["folder"].glob("*.jsonl")
         assert client.get(f"/replay/{path.stem}").status_code == 404
+
+
+def test_the_clock_stops_before_rooms_are_closed(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+
+    async def course(_: Rooms) -> None:
+        try:
+            await anyio.Event().wait()
+        finally:
+            events.append("stopped")
+
+    async def close(_: Rooms) -> None:
+        await anyio.sleep(0)
+        events.append("closed")
+
+    for name, other in (("clock", course), ("check_all", course), ("close", close)):
+        monkeypatch.setattr(Rooms, name, other)
+    with serving(options):
+        pass
+    assert events == ["stopped", "stopped", "closed"]

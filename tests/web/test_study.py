@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import importlib.util
 import json
@@ -27,6 +28,8 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("httpx2")
 
 from requirements import ROOT, require
+from sqlalchemy import insert, text
+from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 from test_server import BLUE, ORIGIN, PLACE_RED, RED, in_loop, joined, only_room
 from typer.testing import CliRunner
@@ -37,7 +40,7 @@ from iglu_marl.data import read_sessions
 from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, create_app
 from iglu_marl.web.sessions import Sessions
-from iglu_marl.web.store import EVENTS, GAMES, PARTICIPANTS, SCHEMAS, Store
+from iglu_marl.web.store import EVENTS, GAMES, PARTICIPANTS, SCHEMAS, Store, advance
 from iglu_marl.web.study import read_study
 
 STUDY = """
@@ -644,3 +647,40 @@ def test_files_that_are_no_study(tmp_path: Path, change: tuple[str, str], expect
 def test_studies_that_the_server_cannot_run(tmp_path: Path, folder: Path, change: tuple[str, str]) -> None:
     with pytest.raises(ConfigError), serving(written(tmp_path, STUDY.replace(*change)), folder):
         pass
+
+
+def test_a_busy_database_is_tried_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def sleep(pause_s: float) -> None:
+        pauses.append(pause_s)
+
+    def work(_: Any) -> str:
+        if len(pauses) < 6:
+            raise OperationalError("INSERT", None, Exception("database is locked"))
+        return "written"
+
+    monkeypatch.setattr("iglu_marl.web.store.asyncio.sleep", sleep)
+    store = Store(f"sqlite:///{tmp_path / 'study.db'}")
+    assert asyncio.run(store.keep(work)) == "written"
+    assert pauses == [0.5, 1, 2, 5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "moves"),
+    [({}, True), *(({name: value}, False) for name, value in (
+        ("participant", 2), ("before", "consent"), ("before", "quiz"), ("game", 0), ("game", 2),
+    ))],
+)  # fmt: skip
+def test_only_the_tab_that_knows_the_stage_moves_a_participant_on(
+    wrong: dict[str, Any], moves: bool, tmp_path: Path
+) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'study.db'}")
+    where = {"participant": 1, "before": "game", "game": 1, **wrong}
+
+    def work(connection: Any) -> tuple[bool, list[Any]]:
+        connection.execute(insert(PARTICIPANTS).values(id=1, study="words", stage="game", game=1))
+        done = advance(connection, after="questions", next_game=2, **where)
+        return done, [tuple(row) for row in connection.execute(text("SELECT stage, game FROM participants"))]
+
+    assert store.do(work) == (moves, [("questions", 2) if moves else ("game", 1)])
