@@ -54,12 +54,11 @@ from iglu_marl.commands.serve import serve
 from iglu_marl.commands.serve_openenv import serve_openenv
 from iglu_marl.commands.tasks import tasks
 from iglu_marl.commands.train import train_edits, train_llm
-from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import usable_path
 
 PANELS = {
-    "Play": ("demo", "play", "watch", "tasks", "agents"),
+    "Play": ("demo", "play", "tasks", "agents"),
     "Evaluate": ("evaluate", "benchmark", "predict", "questions", "bench"),
     "Record and read data": ("record", "replay", "film", "data", "render", "language"),
     "Develop and train agents": ("new", "train", "llm", "conformance"),
@@ -170,7 +169,6 @@ def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
 for _command in (
     demo,
     play,
-    watch,
     tasks,
     agents,
     evaluate,

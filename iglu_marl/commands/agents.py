@@ -42,13 +42,13 @@ def agents(
 
 def _agents(role: Role) -> list[dict[str, Any]]:
     from iglu_marl.agents.learned.zoo import pretrained, zoo
-    from iglu_marl.agents.registry import known
+    from iglu_marl.agents.registry import find, known
 
     trained = zoo()
     rows: list[dict[str, Any]] = []
-    for name, maker in known(role).items():
+    for name in known(role):
         card = pretrained(name).card if name in trained else None
-        about = (maker.__doc__ or "").partition("\n")[0] if card is None else card["about"]
+        about = (find(name, role).__doc__ or "").partition("\n")[0] if card is None else card["about"]
         rows.append({"role": role.value, "name": name, "about": about, "card": card})
     return rows
 
