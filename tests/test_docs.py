@@ -44,6 +44,7 @@ from PIL import Image
 from requirements import ROOT, require
 from typer.testing import CliRunner
 
+from benchmarks import conformance as tools
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels, read_result
@@ -53,7 +54,6 @@ from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
 from iglu_marl.benchmark.report import RESULT_HEADS, audit_rows, result_rows
 from iglu_marl.benchmark.report import level_rows as leaderboard_rows
 from iglu_marl.cli import app
-from iglu_marl.compat import conformance as tools
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role

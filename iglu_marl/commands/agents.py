@@ -23,7 +23,10 @@ def agents(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the agents that --architect, --builder and --partner accept, with the scores of trained ones."""
+    """List the agents that --architect, --builder and --partner accept, with the scores of trained ones.
+
+    Examples: iglu-marl agents --role builder
+    """
     roles = [one.value for one in Role]
     if role is not None:
         expect_one_of("--role", role, roles)

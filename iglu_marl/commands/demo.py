@@ -13,13 +13,13 @@ from rich.table import Table
 from typer import Option
 
 from iglu_marl.commands import options as opt
-from iglu_marl.commands.game_video import write_game_video
 from iglu_marl.commands.options import Data, Json, Seed, TaskId, choice, output_folder
 from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import made_folder, write_text
+from iglu_marl.recording.videos import write_game_video
 
 if TYPE_CHECKING:
     from iglu_marl.core.controls import ControlsName
@@ -63,6 +63,8 @@ def demo(
     """Play one game: an architect explains a structure, a builder builds it.
 
     With --team division, two builders who hold different colors build it. Exit code 1 if incomplete.
+
+    Examples: iglu-marl demo; iglu-marl demo --team division; iglu-marl demo --replay --video-format gif
     """
     from iglu_marl.commands.task_selection import choose_session, choose_task
 

@@ -239,6 +239,7 @@ PackPath = Annotated[
     Path | None,
     Option("--data", help="Corpus (zip or folder). Default: IGLU_DATA_PATH, then the download folder."),
 ]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing pages.")]
 FollowLinks = Annotated[bool, Option("--follow-links", help="Follow symbolic links in a folder.")]
 
 # the game in the browser

@@ -59,6 +59,8 @@ def record(
     """Play games of two agents, or with --team NAME of a team, and write every move to a file.
 
     Exit code 1 if a structure is incomplete.
+
+    Examples: iglu-marl record games.jsonl --episodes 3; iglu-marl record games.jsonl --repair
     """
     if repair:
         return _repair(output, as_json)
@@ -102,7 +104,7 @@ def record(
             f"{facts['task']}: {verdict}, {facts['intersection']} of {facts['target_blocks']} "
             f"blocks, {facts['steps']} builder steps"
         )
-    console.print(f"Recording: {output}. Watch it: iglu-marl replay {output} --html game.html")
+    console.print(f"Recording: {output}. Watch it: iglu-marl show {output} -o game.html")
     return all(facts["completed"] for facts in games)
 
 

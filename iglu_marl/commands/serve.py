@@ -73,6 +73,8 @@ def serve(
     """Serve the game to browsers, for people with agents or with each other. Every game is recorded.
 
     Ctrl+C ends it.
+
+    Examples: iglu-marl serve; iglu-marl serve --team craft --port 9000; iglu-marl serve --study study.toml
     """
     with extra("web"):
         from iglu_marl.web.serving import Server, listen

@@ -24,11 +24,11 @@ from iglu_marl import AgentError, ConfigError, DataError, Dialogue, Role, Task
 from iglu_marl.agents import LearnedBuilder, agents_for
 from iglu_marl.cli import app
 from iglu_marl.commands.predict import samples_of
-from iglu_marl.commands.train import corpus_parts
 from iglu_marl.core.grid import NetAction, blocks_to_grid, cells_of
 from iglu_marl.data.mdc.corpus import Corpus
 from iglu_marl.data.situations import Sample, Situation
 from iglu_marl.evaluation.action_prediction import nothing, predict_actions
+from iglu_marl.evaluation.prediction_samples import corpus_parts
 
 pytestmark = pytest.mark.system
 

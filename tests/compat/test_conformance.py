@@ -15,10 +15,10 @@ from conformance import BEHAVIOUR, KEYWORDS, SOURCES, Row
 from requirements import ROOT
 from typer.testing import CliRunner
 
+from benchmarks import conformance
+from benchmarks.conformance.runner import migrated
 from iglu_marl import ConfigError
 from iglu_marl.cli import app
-from iglu_marl.compat import conformance
-from iglu_marl.compat.conformance.runner import migrated
 
 ALL = [*(row for _, rows in SOURCES.values() for row in rows), *KEYWORDS, *BEHAVIOUR]
 
