@@ -149,8 +149,9 @@ def train_llm(
     console.print(f"Loss on the held-out samples {trained.notes['held_out_loss']}; adapter: {output}")
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command("edits")(train_edits)
+app.command("llm")(train_llm)
+
 if __name__ == "__main__":
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command("edits")(train_edits)
-    app.command("llm")(train_llm)
     app()

@@ -19,7 +19,6 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import made_folder, write_text
-from iglu_marl.recording.videos import write_game_video
 
 if TYPE_CHECKING:
     from iglu_marl.core.controls import ControlsName
@@ -140,6 +139,7 @@ def save(
     output: Path, video: str, env: Any, states: list[Any], text: str, progress: Progress
 ) -> Iterator[Path]:
     """Write pictures, transcript, page and videos into the output folder; yield each file."""
+    from iglu_marl.recording.videos import write_game_video
     from iglu_marl.rendering import ReplayRecorder, write_png
 
     made_folder(output)

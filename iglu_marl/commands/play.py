@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -79,13 +79,18 @@ def play(
         player = None if watch else seat or (role if team is None else f"{role}_0")
         facts = _in_browser(player, partner, agents, team, tasks, data, task, seed, port, folder, as_json)
     if not print_json(as_json, facts):
-        for game in facts:
-            end = "complete" if game["completed"] else "not complete"
-            text_console().print(
-                f"{game['task'] or 'structure'}: {end}, {game['right']} of {game['blocks']} blocks. "
-                f"Recording: {game['recording']}"
-            )
+        print_games(facts)
     return all(game["completed"] for game in facts)
+
+
+def print_games(games: Iterable[Mapping[str, Any]]) -> None:
+    """Print a line for each game that ended."""
+    for game in games:
+        end = "complete" if game["completed"] else "not complete"
+        text_console().print(
+            f"{game['task'] or 'structure'}: {end}, {game['right']} of {game['blocks']} blocks. "
+            f"Recording: {game['recording']}"
+        )
 
 
 def _in_browser(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from typer import Argument, Option
+from typer import Argument, CallbackParam, Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.corpora import CORPORA, open_corpus
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 PAGES, VIDEOS = (".html", ".json"), (".mp4", ".gif")
 OF_GAMES = (".png", *VIDEOS, *PAGES)
 SESSION = re.compile(r"B\d+-A\d+-C\d+-\d+")  # a name in the Minecraft Dialogue Corpus
+
+
+def _writable(_: CallbackParam, output: Path) -> Path:
+    return check_writable(output, ConfigError, folder=not output.suffix, parents=True)
 
 
 def show(
@@ -45,6 +49,7 @@ def show(
             "-o",
             help="Picture (.png), video (.mp4, .gif), page (.html) or its data (.json); for a dataset, a folder of "
             "pages.",
+            callback=_writable,
         ),
     ],
     view: Annotated[
@@ -92,7 +97,6 @@ def show(
     Examples: iglu-marl show kite -o kite.png; iglu-marl show games.jsonl --episode 2 -o game.html; iglu-marl show
     bundled/builder-data/1-bridge/step-2 -o session.mp4
     """
-    check_writable(output, ConfigError, folder=source in CORPORA, parents=True)
     if source in CORPORA:
         show_dataset(source, output, data, structure, overwrite, as_json)
         return
