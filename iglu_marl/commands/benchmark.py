@@ -1,4 +1,4 @@
-"""`iglu-marl benchmark`: list levels, compute their shortcut baselines, run agents, and report results."""
+"""`iglu-marl benchmark`: list levels, run agents, and report results."""
 
 from __future__ import annotations
 

@@ -121,8 +121,8 @@ def show(
         facts = _show_game(source, output, tasks, data, controls, seed, as_json)
     facts["file"] = str(output)
     if not print_json(as_json, facts):
-        told = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items() if key != "file")
-        text_console().print(f"Written: {output.resolve()}: {told}")
+        shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items() if key != "file")
+        text_console().print(f"Written: {output.resolve()}: {shown}")
 
 
 def expect_file(output: Path, *endings: str) -> None:
