@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Annotated, Any
 
-from rich.table import Table
+from rich import box
+from rich.table import Column, Table
 from typer import Option
 
 from iglu_marl.commands.options import Json, completed_from, expect_one_of
@@ -33,13 +34,14 @@ def agents(
     rows = [row for one in Role if role in (None, one.value) for row in _agents(one)]
     if print_json(as_json, rows):
         return
-    table = Table("role", "name", "what it does")
-    for (spoken, about), alike in groupby(rows, key=lambda row: (row["role"], row["about"])):
-        runs = [*alike]  # of one training, with other seeds
-        name = " to ".join(dict.fromkeys((runs[0]["name"], runs[-1]["name"])))
-        table.add_row(spoken, name, " ".join([about.replace("`", ""), *_results(runs)]))
     console = text_console(as_json)
-    console.print(table)
+    for spoken, of_role in groupby(rows, key=lambda row: row["role"]):
+        table = Table(Column(spoken, no_wrap=True), "what it does", box=box.SIMPLE_HEAD)
+        for about, alike in groupby(of_role, key=lambda row: row["about"]):
+            runs = [*alike]  # of one training, with other seeds
+            names = " to\n".join(dict.fromkeys((runs[0]["name"], runs[-1]["name"])))
+            table.add_row(names, " ".join([about.replace("`", ""), *_results(runs)]))
+        console.print(table)
     console.print("Also: llm:MODEL@ENDPOINT, module:attribute and path/to/file.py:attribute.")
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
 from iglu_marl.commands.corpora import CORPORA, source_argument
-from iglu_marl.commands.options import Json, Overwrite, PackPath, output_folder
+from iglu_marl.commands.options import Json, Overwrite, PackPath, Structures, output_folder
 from iglu_marl.commands.show import show_dataset
 
 
@@ -16,9 +14,7 @@ def browse(
     source: Annotated[str, source_argument(*CORPORA)],
     output: Annotated[Path, output_folder("Output folder.")] = Path("corpus"),
     path: PackPath = None,
-    structure: Annotated[
-        list[str] | None, Option(help="Structure, such as C7; may be repeated. Default: all.")
-    ] = None,
+    structure: Structures = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:

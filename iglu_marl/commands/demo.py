@@ -34,10 +34,8 @@ _STYLE = {Role.ARCHITECT: "bold yellow", Role.BUILDER: "bold cyan"}
 
 
 def demo(
-    architect: Annotated[
-        str, opt.agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")
-    ] = SCRIPTED,
-    builder: Annotated[str, opt.agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")] = SCRIPTED,
+    architect: opt.Architect = SCRIPTED,
+    builder: opt.Builder = SCRIPTED,
     team: opt.Team = None,
     architects: opt.Architects = None,
     builders: opt.Builders = None,

@@ -239,6 +239,9 @@ PackPath = Annotated[
     Path | None,
     Option("--data", help="Corpus (zip or folder). Default: IGLU_DATA_PATH, then the download folder."),
 ]
+Structures = Annotated[
+    list[str] | None, Option(help="Structure of a dataset, such as C7; may be repeated. Default: all.")
+]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing pages.")]
 FollowLinks = Annotated[bool, Option("--follow-links", help="Follow symbolic links in a folder.")]
 

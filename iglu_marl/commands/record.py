@@ -28,13 +28,8 @@ def record(
             callback=opt.writable_file,
         ),
     ],
-    architect: Annotated[
-        str,
-        Option(help="Name (scripted, terse, vague, …) or FILE.py:Class.", autocompletion=opt.an_architect),
-    ] = "scripted",
-    builder: Annotated[
-        str, Option(help="Name (scripted, hasty, oracle, …) or FILE.py:Class.", autocompletion=opt.a_builder)
-    ] = "scripted",
+    architect: opt.Architect = "scripted",
+    builder: opt.Builder = "scripted",
     team: opt.Team = None,
     architects: opt.Architects = None,
     builders: opt.Builders = None,

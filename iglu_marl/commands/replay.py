@@ -35,8 +35,9 @@ def replay(
     ] = None,
     agent: MinariAgent = "builder_0",
     sees: Annotated[
-        str, Option(help="With --minari: observations, such as pov,dialog. Default: as recorded.")
-    ] = "",
+        list[str] | None,
+        Option(help="With --minari: observation, such as pov; may be repeated. Default: as recorded."),
+    ] = None,
     append: Annotated[bool, Option("--append", help="With --minari: append to an existing dataset.")] = False,
     as_json: Json = False,
 ) -> bool:
@@ -62,9 +63,8 @@ def replay(
     if minari is not None and same:
         from iglu_marl.recording.offline import write_minari
 
-        keys = [key.strip() for key in sees.split(",") if key.strip()]
         recordings = [recording for _, recording in chosen]
-        made = write_minari(recordings, minari, agent=agent, sees=keys, append=append, verify=False)
+        made = write_minari(recordings, minari, agent=agent, sees=sees or (), append=append, verify=False)
         facts_of_all["dataset"] = {
             "dataset": minari, "episodes": int(made.total_episodes), "steps": int(made.total_steps)
         }  # fmt: skip

@@ -39,8 +39,8 @@ def serve(
         list[str] | None, Option(help="Builder on offer; may be repeated. Default: the scripted ones.")
     ] = None,
     team: opt.Team = None,
-    architects: Annotated[int | None, opt.integer(0, "Number of architects in a game.")] = None,
-    builders: Annotated[int | None, opt.integer(1, "Number of builders in a game.")] = None,
+    architects: opt.Architects = None,
+    builders: opt.Builders = None,
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,

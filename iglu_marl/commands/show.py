@@ -84,9 +84,7 @@ def show(
     set_up: Annotated[
         bool, Option("--set-up", help="World files: also show how the tool set up the world.")
     ] = False,
-    structure: Annotated[
-        list[str] | None, Option(help="Datasets: a structure, such as C7; may be repeated. Default: all.")
-    ] = None,
+    structure: opt.Structures = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -109,10 +107,12 @@ def show(
     elif (film := _film(source, data, set_up)) is not None:
         from iglu_marl.recording.films import write_film
 
-        how = {"view": view or "composed", "fps": fps, "speed": speed, "max_seconds": max_seconds}
-        opt.expect("--view", view, how["view"] in ("composed", "eyes"), "composed or eyes for a session")
+        kind = view or "composed"
+        opt.expect("--view", view, kind in ("composed", "eyes"), "composed or eyes for a session")
         with progress_bar(as_json) as progress:
-            write_film(film, output, progress=progress, **how)
+            write_film(
+                film, output, view=kind, fps=fps, speed=speed, max_seconds=max_seconds, progress=progress
+            )
         facts = {"title": film.title, **film.facts, "scenes": len(film.scenes)}
         facts["recorded_s"] = round(film.scenes[-1].time_s - film.scenes[0].time_s, 1)
     elif output.suffix.lower() == ".png":

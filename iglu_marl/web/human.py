@@ -135,7 +135,8 @@ class _Page:
         print(f"{'The' if opened else 'Open the'} page of {self.player}: {page}", flush=True)
 
     def _wake(self) -> None:
-        self._call(lambda: [client.wake.set() for client in tuple(self.clients)])
+        for client in tuple(self.clients):
+            self._call(client.wake.set)
 
     def _call(self, function: Any) -> None:
         """Call a function in the server's thread."""
@@ -367,7 +368,7 @@ class HumanArchitect:
         for key in ("target_grid", "grid"):
             require_entry(observation, (key,), "HumanArchitect", hint)
         names = ("agentPos", "grid", "target_grid", "target_mask", "target_sides")
-        seen = {name: np.array(observation[name]) for name in names if name in observation}
+        seen: dict[str, Any] = {name: np.array(observation[name]) for name in names if name in observation}
         if np.all(observation.get("target_mask", 1)):
             seen["score"], seen["ghost"] = self._measured(seen["grid"], seen["target_grid"])
         said: tuple[Utterance, ...] = ()
@@ -497,7 +498,7 @@ class HumanBuilder(BuilderBase):
                 "use iglu_marl.agents.WindowBuilder, which also shows pictures"
             )
         names = ("agentPos", "target_grid", "target_mask", "target_sides", "others")
-        seen = {name: np.array(observation[name]) for name in names if name in observation}
+        seen: dict[str, Any] = {name: np.array(observation[name]) for name in names if name in observation}
         seen |= {"grid": np.array(observed_grid(observation)), "active": active}
         if "inventory" in observation:
             seen["inventory"] = np.asarray(observation["inventory"]).ravel()[:6].astype(int)

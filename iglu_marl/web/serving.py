@@ -34,7 +34,7 @@ def listen(host: str, port: int) -> socket.socket:
     return bound
 
 
-class Server(uvicorn.Server):
+class Server(uvicorn.Server):  # type: ignore[misc]  # of an untyped library
     """A server of an application. on_start: awaited once it accepts connections; its errors stop the server."""
 
     def __init__(
