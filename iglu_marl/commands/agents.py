@@ -39,8 +39,9 @@ def agents(
         table = Table(Column(spoken, no_wrap=True), "what it does", box=box.SIMPLE_HEAD)
         for about, alike in groupby(of_role, key=lambda row: row["about"]):
             runs = [*alike]  # of one training, with other seeds
-            names = " to\n".join(dict.fromkeys((runs[0]["name"], runs[-1]["name"])))
-            table.add_row(names, " ".join([about.replace("`", ""), *_results(runs)]))
+            more = [] if len(runs) == 1 else [f"Further runs: up to {runs[-1]['name']}."]
+            about_runs = [about.replace("`", ""), *_results(runs), *more]
+            table.add_row(runs[0]["name"], " ".join(about_runs))
         console.print(table)
     console.print("Also: llm:MODEL@ENDPOINT, module:attribute and path/to/file.py:attribute.")
 
