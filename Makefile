@@ -72,7 +72,7 @@ format: setup  ## rewrite the code in the project's format
 	$(PY) -m ruff format $(CODE)
 
 bench: setup  ## measure, and print the table
-	$(VENV)/bin/iglu-marl bench
+	$(PY) -m benchmarks.speed
 
 trust: setup  ## look for what breaks the package, for 35 to 45 minutes (docs/reliability.md)
 	$(PY) -m benchmarks.trust

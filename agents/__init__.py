@@ -11,8 +11,7 @@ from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers and editors see
     from iglu_marl.agents.bases import pretrained as pretrained
-    from iglu_marl.agents.human.architect import HumanArchitect as HumanArchitect
-    from iglu_marl.agents.human.builder import HumanBuilder as HumanBuilder
+    from iglu_marl.agents.human.builder import WindowBuilder as WindowBuilder
     from iglu_marl.agents.learned.builder import LearnedBuilder as LearnedBuilder
     from iglu_marl.agents.learned.zoo import zoo as zoo
     from iglu_marl.agents.llm.architect import LLMArchitect as LLMArchitect

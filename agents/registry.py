@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +27,9 @@ from iglu_marl.core.imports import imported
 from iglu_marl.core.text import similar
 from iglu_marl.game.seats import check_agent, players_of, seats_of, takes, unwrap_game
 
+# A string is a module and its attribute: what lies above the agents.
 ARCHITECTS: dict[str, Any] = {
+    "human": "iglu_marl.web.human:HumanArchitect",
     "llm": LLMArchitect,
     "random": RandomArchitect,
     "replay": ReplayArchitect,
@@ -35,6 +38,7 @@ ARCHITECTS: dict[str, Any] = {
     **zoo.in_role(Role.ARCHITECT),
 }
 BUILDERS: dict[str, Any] = {
+    "human": "iglu_marl.web.human:HumanBuilder",
     "learned": LearnedBuilder,
     "llm": LLMBuilder,
     "oracle": OracleBuilder,
@@ -106,7 +110,8 @@ def find(name: str, role: Role) -> Any:
     if name.startswith(NamedModel.PREFIX):
         return NamedModel.of(name, known(role)["llm"])
     if name in known(role) or ":" not in name:
-        return known(role).get(name)
+        found = known(role).get(name)
+        return resolve_name(found) if isinstance(found, str) else found
     try:
         spec = imported(name)
     except (ImportError, AttributeError, ValueError) as error:
@@ -199,6 +204,7 @@ _REAL_TIME_OPTIONS: dict[Role, dict[str, dict[str, Any]]] = {
     Role.ARCHITECT: {
         # Turns until it says something else, repeats itself, or mentions a wrong block.
         "scripted": {"patience": 30, "repeat_after": 120, "comment_after": 3},
+        "replay": {"patience": 10},
         "llm": {"patience": 30, "settle_after": 3, "background": True},
     },
     Role.BUILDER: {name: {"background": True} for name in ("llm", "scripted-llm")},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import multiprocessing
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from typing import Any, NoReturn
 
+import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -31,6 +33,23 @@ def run_command(main: Callable[[], int]) -> NoReturn:
         sys.exit(main())
     except IgluMarlError as error:
         sys.exit(f"Error: {error}")
+
+
+def run_options(command: Callable[..., bool | None]) -> None:
+    """Run a function with the options of its annotations, as a command of `iglu-marl` does: False is exit code 1."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            if command(*arguments, **options) is False:
+                raise typer.Exit(1)
+        except IgluMarlError as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(2) from None
+
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(run)
+    app()
 
 
 def progress_console(args: argparse.Namespace) -> Console:

@@ -10,6 +10,7 @@ Exit codes:
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from itertools import zip_longest
@@ -22,10 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 from iglu_marl._version import __version__
 from iglu_marl.commands import study
 from iglu_marl.commands.agents import agents
-from iglu_marl.commands.bench import bench
 from iglu_marl.commands.benchmark import (
-    audit_levels,
-    demonstrate_level,
     list_levels,
     report_results,
     run_level,
@@ -33,13 +31,10 @@ from iglu_marl.commands.benchmark import (
     write_leaderboard,
 )
 from iglu_marl.commands.browse import browse
-from iglu_marl.commands.conformance import conformance
 from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_pack
 from iglu_marl.commands.demo import demo
 from iglu_marl.commands.evaluate import evaluate
 from iglu_marl.commands.export import export
-from iglu_marl.commands.film import film
-from iglu_marl.commands.language import parse, sample
 from iglu_marl.commands.llm import export_prompts, mcp, report_models, run_benchmark
 from iglu_marl.commands.new import new
 from iglu_marl.commands.options import in_options
@@ -48,22 +43,18 @@ from iglu_marl.commands.play import play
 from iglu_marl.commands.predict import predict
 from iglu_marl.commands.questions import questions
 from iglu_marl.commands.record import record
-from iglu_marl.commands.render import render_diff, render_replay, render_structure
 from iglu_marl.commands.replay import replay
 from iglu_marl.commands.serve import serve
 from iglu_marl.commands.serve_openenv import serve_openenv
+from iglu_marl.commands.show import show
 from iglu_marl.commands.tasks import tasks
-from iglu_marl.commands.train import train_edits, train_llm
-from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import usable_path
 
 PANELS = {
-    "Play": ("demo", "play", "watch", "tasks", "agents"),
-    "Evaluate": ("evaluate", "benchmark", "predict", "questions", "bench"),
-    "Record and read data": ("record", "replay", "film", "data", "render", "language"),
-    "Develop and train agents": ("new", "train", "llm", "conformance"),
-    "Serve": ("serve", "serve-openenv", "mcp", "study"),
+    "First": ("demo", "play", "show", "new", "evaluate", "record", "tasks", "agents"),
+    "Data and benchmarks": ("benchmark", "data", "llm", "predict", "questions", "replay"),
+    "Servers": ("serve", "study", "serve-openenv", "mcp"),
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
@@ -139,7 +130,7 @@ def _options(
         bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Play, evaluate, record and train architects and builders in a voxel world."""
+    """Play, evaluate and record architects and builders in a voxel world."""
 
 
 def _with_option_names(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -160,56 +151,49 @@ def _with_option_names(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _add(group: typer.Typer, name: str, command: Callable[..., Any], **options: Any) -> None:
+    """Add a command to a group. The examples at the end of its docstring end its help page."""
+    text, _, examples = inspect.getdoc(command).partition("\nExamples: ")  # type: ignore[union-attr]
+    lines = [f"  {line}" for line in " ".join(examples.split()).split("; ")]
+    group.command(name, cls=_Command, help=text, epilog="\n\n".join(["Examples:", *lines]), **options)(
+        _with_option_names(command)
+    )
+
+
 def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
     group = typer.Typer(cls=_Group, no_args_is_help=True, help=summary)
     for own_name, command in commands.items():
-        group.command(own_name, cls=_Command)(_with_option_names(command))
+        _add(group, own_name, command)
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
 
 
 for _command in (
     demo,
     play,
-    watch,
+    show,
+    new,
+    evaluate,
+    record,
     tasks,
     agents,
-    evaluate,
     predict,
     questions,
-    bench,
-    record,
     replay,
-    film,
-    new,
-    conformance,
     serve,
     serve_openenv,
     mcp,
 ):
     _name = _command.__name__.replace("_", "-")
-    app.command(_name, cls=_Command, rich_help_panel=_PANEL_OF[_name])(_with_option_names(_command))
+    _add(app, _name, _command, rich_help_panel=_PANEL_OF[_name])
 _add_group(
     "data",
-    "List, download, check and export the human datasets.",
+    "List, download, check, export and browse the human datasets.",
     list=list_packs,
     fetch=fetch_packs,
     info=show_pack,
     verify=verify_pack,
     export=export,
     browse=browse,
-)
-_add_group(
-    "render",
-    "Draw structures and changes; write pages that replay games.",
-    structure=render_structure,
-    diff=render_diff,
-    replay=render_replay,
-)
-_add_group(
-    "language",
-    "Generate and parse questions and statements about worlds.",
-    sample=sample,
-    parse=parse,
 )
 _add_group(
     "study",
@@ -224,14 +208,12 @@ _add_group(
 )
 _add_group(
     "benchmark",
-    "The benchmark of learning: levels, shortcut baselines, results and reports.",
+    "The benchmark of learning: levels, results and reports.",
     list=list_levels,
     run=run_level,
-    audit=audit_levels,
     verify=verify_result,
     report=report_results,
     site=write_leaderboard,
-    demonstrate=demonstrate_level,
 )
 _add_group(
     "llm",
@@ -240,7 +222,6 @@ _add_group(
     benchmark=run_benchmark,
     report=report_models,
 )
-_add_group("train", "Train the models that come with the package.", edits=train_edits, llm=train_llm)
 
 
 def main() -> None:

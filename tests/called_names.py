@@ -40,7 +40,7 @@ from iglu_marl import IgluMarlError
 from iglu_marl.tasks import BundledTasks
 
 MEMORY = 4 << 30  # bytes of addresses, beyond those in use
-NOT_EXPORTED = ("iglu_marl.commands", "iglu_marl.compat.conformance", "iglu_marl.core.kernels",
+NOT_EXPORTED = ("iglu_marl.commands", "iglu_marl.core.kernels",
                 "iglu_marl.language.scene")  # fmt: skip  # only `Thing` is documented
 # What asks a network, opens a window, starts a server, plays for minutes by default, or changes a registry.
 LONG = {"evaluate", "fetch", "lazy_exports", "main", "play_human", "register", "serve"}

@@ -42,8 +42,8 @@ from conformance import (
 )
 from PIL import Image
 from requirements import ROOT, require
-from typer.testing import CliRunner
 
+from benchmarks import conformance as tools
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels, read_result
@@ -51,7 +51,6 @@ from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
 from iglu_marl.benchmark.report import audit_table, level_table
 from iglu_marl.cli import app
-from iglu_marl.compat import conformance as tools
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
@@ -247,7 +246,12 @@ def commands(text: str) -> list[str]:
 def takes(program: str, option: str) -> bool:
     """Whether a program names an option, or has a parameter of its name from which Typer makes it."""
     name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
-    made = "".join(re.findall(r"^def main\(.*?\) ->", program, re.MULTILINE | re.DOTALL))
+    functions = [
+        "main",
+        *re.findall(r"^ *(?:run_options|app\.command\(.*\))\((\w+)\)", program, re.MULTILINE),
+    ]
+    of_typer = rf"^def (?:{'|'.join(functions)})\(.*?\) ->"
+    made = "".join(re.findall(of_typer, program, re.MULTILINE | re.DOTALL))
     return f'"{option}"' in program or re.search(rf"\b{name}: ", made) is not None
 
 
@@ -290,7 +294,9 @@ def check_command(command: str) -> None:
         if rest[:2] == ["-m", "pytest"]:
             return
         if rest[0] == "-m":
-            rest = [rest[1].replace(".", "/") + ".py", *rest[2:]]
+            place = rest[1].replace(".", "/")
+            main = f"{place}/__main__.py"
+            rest = [main if (ROOT / main).is_file() else f"{place}.py", *rest[2:]]
         text = read(ROOT / rest[0])
         for module in re.findall(r"^from (benchmarks[.\w]*) import", text, re.MULTILINE):  # shared options
             text += read(ROOT / f"{module.replace('.', '/')}.py")
@@ -766,16 +772,3 @@ if __name__ == "__main__":
         if new != old:
             path.write_text(new, encoding="utf-8")
             print(f"rewrote {path.relative_to(ROOT)}")
-
-
-def test_what_the_pages_let_parse_is_understood() -> None:
-    """A command with sound options can still fail on its text, so these are run."""
-    lines = [
-        line
-        for name in PAGES
-        for line in re.findall(r"^\$ iglu-marl (language parse .*)$", read(ROOT / name), re.M)
-    ]
-    assert lines
-    for line in lines:
-        result = CliRunner().invoke(app, shlex.split(line))
-        assert result.exit_code == 0, (line, result.output)

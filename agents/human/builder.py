@@ -1,4 +1,4 @@
-"""A person as the builder, with keys and mouse at a window."""
+"""A person as the builder, with keys and mouse at a window of pygame."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing_extensions import Unpack
 from iglu_marl import AgentError, DialogueError, Pose, Utterance
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.human.controls import BACK, DOWN, FAST, FORWARD, LEFT, RIGHT, UP, InputMapper
-from iglu_marl.agents.human.player import HELP_KEYS, TEXT_LIMIT, PlayerWindow, seen_sides, spelled
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
+from iglu_marl.agents.human.player import HELP_KEYS, TEXT_LIMIT, PlayerWindow
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, require_entry
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.const import STEP_S
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.observed import observed_grid
-from iglu_marl.game.seats import unwrap_game
-from iglu_marl.rendering.ui.screens import BuilderView, builder_screen
+from iglu_marl.rendering.moment import moment_of
+from iglu_marl.rendering.ui.composed import game_views
+from iglu_marl.rendering.ui.screens import BuilderView, builder_screen, onlooker_screen
 from iglu_marl.rendering.ui.widgets import Pairs
 
 MOUSE_DEG = 0.14  # turn per pixel
@@ -37,16 +37,15 @@ _MOVES = {
 _LOOKS = {"left": (-1, 0), "right": (1, 0), "up": (0, 1), "down": (0, -1)}
 
 
-class HumanBuilder(BuilderBase):
+class WindowBuilder(BuilderBase):
     """A person who builds, through a window: mouse to look, keys to walk, clicks to place and break.
 
     The window shows only the observation: with `agentPos` and `grid` it draws the world in its own size, with `pov`
     alone it enlarges that picture. `act` waits until the step is due (`step_s` seconds after the last; 0 = at once),
     and while a menu or the text line is open. If the builder may speak (can_ask), T opens the text line.
 
-    controls and the options: as of `Settings`. cockpit: the window's surroundings, which a `HumanArchitect` may share.
-    can_switch: whether TAB asks for flying or walking, by `asked_controls`; the caller has to switch. speakers: all who
-    may speak, in a team. When the person leaves, `act` raises `iglu_marl.rendering.WindowClosed`.
+    controls and the options: as of `Settings`. cockpit: the window and what lies over it; default: a new one. When the
+    person leaves, `act` raises `iglu_marl.rendering.WindowClosed`.
     """
 
     reads = "anything"
@@ -57,31 +56,14 @@ class HumanBuilder(BuilderBase):
         *,
         cockpit: PlayerWindow | None = None,
         step_s: float = STEP_S,
-        can_switch: bool = False,
-        speakers: tuple[Speaker, ...] = PAIR,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
         self.inputs = InputMapper(controls, **self.game.only("select_and_place", "can_yield"))
-        self.can_switch, self.step_s = can_switch, step_s
+        self.step_s = step_s
         self.cockpit = cockpit or PlayerWindow(title="iglu_marl: builder")
-        self.asked_controls: ControlsName | None = None
         self._limit = TEXT_LIMIT if self.game.tokens else self.game.message_length or TEXT_LIMIT
-        codec, length = self.game.codec, self.game.message_length
-        self._dialogue = DialogueTracker(codec, length, self.game.tokens, speakers)
-        self._hearer = "the architect" if speakers == PAIR else "the others"
         self._forget(None)
-
-    @classmethod
-    def for_seat(cls, env: Any, agent: str, **options: Any) -> HumanBuilder:
-        """Return one for a seat ("builder_1") of an environment."""
-        config = unwrap_game(env).config
-        speakers = speakers_of(config.architects, config.builders)
-        return cls._in_game(env, speakers=speakers, **options)
-
-    @property
-    def _needed_seat(self) -> dict[str, Any]:
-        return {}
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
@@ -95,16 +77,6 @@ class HumanBuilder(BuilderBase):
         self._tapped: set[str] = set()  # pressed since the last step
         self._gave_way = False
         self._words: deque[str] = deque()
-
-    def use(self, controls: ControlsName) -> None:
-        """Continue with other controls, after the game was moved to an environment that has them."""
-        active = self.inputs.active
-        self.inputs = InputMapper(
-            controls, select_and_place=self.inputs.select_and_place, can_yield=self.inputs.can_yield
-        )
-        self.inputs.active = active
-        self.asked_controls = None
-        self.cockpit.show_note("You fly." if self.inputs.is_flying else "You walk.")
 
     # -- Agent
 
@@ -125,6 +97,14 @@ class HumanBuilder(BuilderBase):
             self.cockpit.rest(time.monotonic() + 1 if self.cockpit.waits else self._due)
         self._due = max(self._due + self.step_s, time.monotonic())
         return self._action()
+
+    def show_end(self, env: Any) -> None:
+        """Show the end of a game with its target, until the person presses Enter or closes the window."""
+        episode = env.unwrapped.episode
+        title = "Complete!" if episode.ended[0] else "Out of steps."
+        moment = moment_of(episode)
+        views = game_views(**{**moment, "status": {**moment["status"], "title": f"{title}  Enter leaves."}})
+        self.cockpit.show_end(lambda size: onlooker_screen(*views, size))
 
     def close(self) -> None:
         """Close the window."""
@@ -199,8 +179,6 @@ class HumanBuilder(BuilderBase):
             self._open_line()
         elif name == "y":
             self._yield_turn()
-        elif name == "tab":
-            self._switch()
         elif name == "escape":
             self.cockpit.talk(False)
 
@@ -235,16 +213,6 @@ class HumanBuilder(BuilderBase):
         else:
             self.cockpit.show_note("In this game there are no turns to end.")
 
-    def _switch(self) -> None:
-        if not self.can_switch:
-            self.cockpit.show_note("In this game you cannot switch between walking and flying.")
-            return
-        low = self._seen.get("pose") is not None and self._seen["pose"][1] < -1.25
-        if self.inputs.is_flying and low:
-            self.cockpit.show_note("Fly up first: you are below the ground and would fall.")
-            return
-        self.asked_controls = "human-level" if self.inputs.is_flying else "flying"
-
     # -- observing
 
     def _see(self, observation: Any) -> None:
@@ -256,7 +224,7 @@ class HumanBuilder(BuilderBase):
                 sorted(map(str, observation)) if isinstance(observation, Mapping) else f"{observation!r:.60}"
             )
             raise AgentError(
-                f"the HumanBuilder got {got}, expected a picture or the world: set "
+                f"the WindowBuilder got {got}, expected a picture or the world: set "
                 'builder_sees=("pov", …), or ("pose", "grid", …) for a sharp picture'
             )
         seen: dict[str, Any] = {"pov": observation.get("pov"), "pose": None, "grid": None, "inventory": None}
@@ -266,16 +234,12 @@ class HumanBuilder(BuilderBase):
             seen["inventory"] = tuple(
                 int(count) for count in np.asarray(observation["inventory"]).ravel()[:6]
             )
-        seen["others"] = tuple(map(tuple, np.asarray(observation.get("others", ())).tolist()))
-        seen["sides"], seen["target"] = seen_sides(observation), None
-        if np.any(observation.get("target_mask", 0)):
-            seen["target"] = np.asarray(observation["target_grid"], np.int8)
         compass = observation.get("compass")
         if isinstance(compass, Mapping):
             compass = compass.get("angle")
         seen["yaw"] = None if compass is None else float(np.asarray(compass).ravel()[0])
         if any(key in observation for key in DIALOG_KEYS):
-            fresh = self._dialogue.hear(require_entry(observation, DIALOG_KEYS, "HumanBuilder", ""))
+            fresh = self._dialogue.hear(require_entry(observation, DIALOG_KEYS, "WindowBuilder", ""))
             self._heard += fresh
             if self._gave_way and not fresh:
                 self.cockpit.show_note("Nobody says anything new.")
@@ -316,11 +280,8 @@ class HumanBuilder(BuilderBase):
             inventory=seen["inventory"],
             active=self.inputs.active,
             yaw_deg=seen["yaw"],
-            dialogue=spelled(self._heard),
+            dialogue=[(utterance.speaker, utterance.text) for utterance in self._heard],
             facts=tuple(facts),
-            others=seen["others"],
-            target=seen["target"],
-            sides=seen["sides"],
         )
 
     def _draw(self) -> None:
@@ -328,7 +289,7 @@ class HumanBuilder(BuilderBase):
         hints = [("F1", "help")]
         hints += [("T", "talk")] if self.can_ask else []
         hints += [("Y", "end turn")] if self.inputs.can_yield else []
-        overlay = cockpit.overlay(tuple(hints), f"Say something to {self._hearer}, then press Enter")
+        overlay = cockpit.overlay(tuple(hints), "Say something to the architect, then press Enter")
         cockpit.window.draw(builder_screen(self.view(), cockpit.window.size, overlay))
         cockpit.window.capture(overlay.card is None)
 
@@ -341,7 +302,6 @@ class HumanBuilder(BuilderBase):
             ("right click, E", "place a block there"),
             ("1 to 6, wheel", "choose a color"),
         ]
-        rows += [("T", f"talk to {self._hearer}: Enter sends, Esc cancels")] if self.can_ask else []
+        rows += [("T", "talk to the architect: Enter sends, Esc cancels")] if self.can_ask else []
         rows += [("Y", "end your turn: ask what comes next")] if self.inputs.can_yield else []
-        rows += [("Tab", "walk" if self.inputs.is_flying else "fly")] if self.can_switch else []
         return (*rows, ("Esc", "menu: pause or leave the game"), ("F1, H, ?", "this help"))

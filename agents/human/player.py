@@ -1,29 +1,25 @@
-"""The window of a person in either role: menu, help, text line, notes and pauses."""
+"""The window of a person: menu, help, text line, notes and pauses."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
-from iglu_marl.game.knowledge import SIDES, UNSEEN
 from iglu_marl.rendering.ui.line_edit import LineEdit
-from iglu_marl.rendering.ui.screens import Overlay, Sides
+from iglu_marl.rendering.ui.screens import Overlay
 from iglu_marl.rendering.ui.widgets import Pairs
 
 SCREEN_FRAMES_PER_SECOND = 60
 HELP_KEYS = ("f1", "h", "/", "?")  # the key of "?" depends on the keyboard, so "/" counts too
 NOTE_S = 3.0
-DRAG_DEG = 0.4  # turn of the orbit camera per pixel
 TEXT_LIMIT = 200  # characters of a typed line
 _BLINK_S = 0.53
 _MENU: Pairs = (("Esc", "continue"), ("H", "help"), ("Q", "leave the game"))
 
 
 class PlayerWindow:
-    """A window with a menu (Escape), help, a text line and short notes; two roles may share one.
+    """A window with a menu (Escape), help, a text line and short notes.
 
     help: keys and meanings for the help card. When the person leaves, by the menu or by the window's close button,
         methods that read input raise `iglu_marl.rendering.WindowClosed`.
@@ -38,7 +34,6 @@ class PlayerWindow:
         self.line = LineEdit(limit)
         self.help: Pairs = ()
         self.talking = False
-        self.notice = ""  # a note that stays
         self._note, self._note_until = "", 0.0
         self._card = ""  # "", "menu" or "help"
         self._next_frame = 0.0
@@ -47,11 +42,6 @@ class PlayerWindow:
     def waits(self) -> bool:
         """Whether the game is paused: a card or the text line is open."""
         return bool(self._card) or self.talking
-
-    @property
-    def has_card(self) -> bool:
-        """Whether menu or help are open."""
-        return bool(self._card)
 
     def show_note(self, note: str) -> None:
         """Show a note for some seconds."""
@@ -73,7 +63,7 @@ class PlayerWindow:
     # -- input
 
     def events(self) -> Iterator[Any]:
-        """Yield the input that menu, help and text line leave for the role.
+        """Yield the input that menu, help and text line leave for the game.
 
         An entered line comes as a string. Raises `WindowClosed` if the person leaves.
         """
@@ -101,7 +91,7 @@ class PlayerWindow:
         raise WindowClosed("the window was closed")
 
     def _key(self, event: Any) -> Iterator[Any]:
-        """Handle a key that went down: for the card, for the text line, or for the role."""
+        """Handle a key that went down: for the card, for the text line, or for the game."""
         if self._card:
             self._card_key(event)
         elif self.talking:
@@ -127,7 +117,7 @@ class PlayerWindow:
     def overlay(self, hints: Pairs = (), prompt: str = "") -> Overlay:
         """Return what lies over the screen now."""
         now = time.monotonic()
-        note = self._note if now < self._note_until else self.notice
+        note = self._note if now < self._note_until else ""
         overlay = Overlay(hints=hints, prompt=prompt, note=note, caret=int(now / _BLINK_S) % 2 == 0)
         if self.talking:
             overlay.typed = self.line.text, self.line.cursor
@@ -143,15 +133,22 @@ class PlayerWindow:
         self._next_frame = max(self._next_frame + 1 / SCREEN_FRAMES_PER_SECOND, now)
         time.sleep(max(0.0, min(self._next_frame, until) - now))
 
+    def show_end(self, screen: Callable[[tuple[int, int]], Any]) -> None:
+        """Show a screen (of a height and width) until Enter, Escape, Q or the close button is pressed."""
+        from iglu_marl.rendering.ui.window import Closed, Key
 
-def spelled(dialogue: Iterable[Any]) -> tuple[tuple[str, str], ...]:
-    """Return a dialogue's utterances as (speaker, text)."""
-    return tuple((utterance.speaker, utterance.text) for utterance in dialogue)
-
-
-def seen_sides(observation: Any) -> Sides:
-    """Return the sides of the target that an agent sees, with their names, unless it sees all of the target."""
-    views = np.asarray(observation.get("target_sides", ()))
-    if not len(views) or np.all(observation["target_mask"]):
-        return ()
-    return tuple((side, view) for side, view in zip(SIDES, views, strict=True) if (view != UNSEEN).all())
+        window = self.window
+        window.capture(False)
+        window.typing(False)
+        size: tuple[int, int] | None = None
+        while not window.closed:
+            if window.size != size:
+                size = window.size
+                layers = screen(size)
+            window.draw(layers)
+            for event in window.poll():
+                leaves = isinstance(event, Key) and event.down and event.name in ("return", "escape", "q")
+                if leaves or isinstance(event, Closed):
+                    window.close()
+                    break
+            time.sleep(0.02)

@@ -35,7 +35,7 @@ Grid = npt.NDArray[np.int8]
 class LearnedBuilder(BuilderBase):
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
-    model: the folder of a trained model (see `iglu-marl train edits` and `train llm`), one of the zoo, or any
+    model: the folder of a trained model (see `examples/train_predictors.py`), one of the zoo, or any
     predictor of `iglu_marl.evaluation.action_prediction`. counts_steps: whether it takes what it does not observe of
     `agentPos` and `grid` from its own steps, in a game that begins at the usual start without blocks. The other
     arguments are those of `ScriptedBuilder`; it never says anything.

@@ -23,7 +23,7 @@ from mkdocs.structure.pages import Page
 from iglu_marl.benchmark.site import write_site
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.record import record
-from iglu_marl.commands.replay import replay
+from iglu_marl.commands.show import show
 from iglu_marl.language import constructions
 from iglu_marl.language.grammar.constructions import word_lists
 
@@ -85,7 +85,7 @@ def _write_games(folder: Path) -> None:
     for structure, architect, builder, _ in GAMES:
         file = folder / f"{structure}.jsonl"
         record(file, architect=architect, builder=builder, task=structure, seed=3, as_json=True)
-        replay([file], html=folder / "games" / f"{structure}.html", as_json=True)
+        show(str(file), folder / "games" / f"{structure}.html", as_json=True)
     browse("bundled", folder / "corpus", as_json=True)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Annotated, Any
 
-from rich.table import Table
+from rich import box
+from rich.table import Column, Table
 from typer import Option
 
 from iglu_marl.commands.options import Json, completed_from, expect_one_of
@@ -23,32 +24,37 @@ def agents(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the agents that --architect, --builder and --partner accept, with the scores of trained ones."""
+    """List the agents that --architect, --builder and --partner accept, with the scores of trained ones.
+
+    Examples: iglu-marl agents --role builder
+    """
     roles = [one.value for one in Role]
     if role is not None:
         expect_one_of("--role", role, roles)
     rows = [row for one in Role if role in (None, one.value) for row in _agents(one)]
     if print_json(as_json, rows):
         return
-    table = Table("role", "name", "what it does")
-    for (spoken, about), alike in groupby(rows, key=lambda row: (row["role"], row["about"])):
-        runs = [*alike]  # of one training, with other seeds
-        name = " to ".join(dict.fromkeys((runs[0]["name"], runs[-1]["name"])))
-        table.add_row(spoken, name, " ".join([about.replace("`", ""), *_results(runs)]))
     console = text_console(as_json)
-    console.print(table)
+    for spoken, of_role in groupby(rows, key=lambda row: row["role"]):
+        table = Table(Column(spoken, no_wrap=True), "what it does", box=box.SIMPLE_HEAD)
+        for about, alike in groupby(of_role, key=lambda row: row["about"]):
+            runs = [*alike]  # of one training, with other seeds
+            more = [] if len(runs) == 1 else [f"Further runs: up to {runs[-1]['name']}."]
+            about_runs = [about.replace("`", ""), *_results(runs), *more]
+            table.add_row(runs[0]["name"], " ".join(about_runs))
+        console.print(table)
     console.print("Also: llm:MODEL@ENDPOINT, module:attribute and path/to/file.py:attribute.")
 
 
 def _agents(role: Role) -> list[dict[str, Any]]:
     from iglu_marl.agents.learned.zoo import pretrained, zoo
-    from iglu_marl.agents.registry import known
+    from iglu_marl.agents.registry import find, known
 
     trained = zoo()
     rows: list[dict[str, Any]] = []
-    for name, maker in known(role).items():
+    for name in known(role):
         card = pretrained(name).card if name in trained else None
-        about = (maker.__doc__ or "").partition("\n")[0] if card is None else card["about"]
+        about = (find(name, role).__doc__ or "").partition("\n")[0] if card is None else card["about"]
         rows.append({"role": role.value, "name": name, "about": about, "card": card})
     return rows
 

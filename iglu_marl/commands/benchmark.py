@@ -1,18 +1,21 @@
-"""`iglu-marl benchmark`: list levels, compute their shortcut baselines, run agents, and report results."""
+"""`iglu-marl benchmark`: list levels, run agents, and report results."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Group
-from rich.table import Table
+from rich import box
+from rich.table import Column, Table
 from typer import Argument, Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import stoppable, text_console
-from iglu_marl.core.tables import markdown_table, tables_as
+from iglu_marl.core.tables import tables_as
+
+if TYPE_CHECKING:
+    from iglu_marl.benchmark.audits import Audit
 
 Levels = Annotated[
     list[str] | None,
@@ -21,7 +24,7 @@ Levels = Annotated[
 Level = Annotated[str, Argument(help="The name of a level.", autocompletion=opt.a_level)]
 
 
-def _chosen(names: list[str] | None) -> list[str]:
+def chosen_levels(names: list[str] | None) -> list[str]:
     """Return the names of the given levels, and of all levels of given families."""
     from iglu_marl import benchmark
     from iglu_marl.benchmark.catalog import FAMILIES
@@ -37,12 +40,15 @@ def _chosen(names: list[str] | None) -> list[str]:
 
 
 def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
-    """List the levels: tasks, what is held out, and whether the shortcut baselines fail."""
+    """List the levels: tasks, steps of a game, whether the shortcut baselines fail. Named levels: all about them.
+
+    Examples: iglu-marl benchmark list; iglu-marl benchmark list see; iglu-marl benchmark list see-place-v1
+    """
     from iglu_marl import benchmark
     from iglu_marl.benchmark.audits import read_audits
 
     audits = read_audits()
-    chosen = [benchmark.find(name) for name in _chosen(names)]
+    chosen = [benchmark.find(name) for name in chosen_levels(names)]
     if as_json:
         rows = [
             {
@@ -59,62 +65,37 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
         ]
         print(json.dumps(rows))
         return
-    table = Table(show_lines=True)
-    for name in ("level", "what is asked for, and held out", "steps", "budget", "audit"):
-        table.add_column(
-            name, no_wrap=" " not in name, justify="right" if name in ("steps", "budget") else "left"
-        )
-    for level in chosen:
-        about = Group(level.about, f"Held out: {'; '.join(map(str, level.held_out))}.")
-        audit = audits.get(level.name)
-        verdict = "none" if audit is None else audit.verdict
-        if audit is not None and audit.digest != level.digest:
-            verdict = "old"
-        table.add_row(level.name, about, f"{level.max_steps:,}", f"{level.budget:,}", verdict)
-    text_console(as_json).print(table)
-
-
-def audit_levels(
-    names: Levels = None,
-    budget: Annotated[
-        int | None, opt.integer(1, "Environment steps per trained control. Default: a learner's.")
-    ] = None,
-    tasks: Annotated[int, opt.integer(2, "Number of tasks of the test split.")] = 128,
-    games: Annotated[int, opt.integer(1, "Games of scripted builder and oracle.")] = 16,
-    quick: Annotated[bool, Option("--quick", help="10,000 steps, 16 tasks, 2 games.")] = False,
-    output: Annotated[Path | None, opt.output_file("JSON file; other levels in it are kept.")] = None,
-    as_json: opt.Json = False,
-) -> bool:
-    """Compute the shortcut baselines and references of levels. Exit code 1 if a baseline beats chance."""
-    from iglu_marl import benchmark
-    from iglu_marl.benchmark.audits import write_audits
-    from iglu_marl.benchmark.report import audit_table
-
-    if quick:
-        budget, tasks, games = 10_000, 16, 2
     console = text_console(as_json)
-    found = {}
-    kept = "Nothing is kept without --output." if output is None else f"Whole audits are in {output}."
-    with stoppable(lambda: kept):
-        for name in _chosen(names):
-
-            def show(control: str, level: str = name) -> None:
-                console.print(f"{level}: {control}", style="dim")
-
-            found[name] = benchmark.audit(name, budget=budget, tasks=tasks, games=games, progress=show)
-            if output is not None:  # each at once: a later one may be stopped
-                write_audits([found[name]], output)
-    if as_json:
-        print(
-            json.dumps(
-                {
-                    name: {**audit.to_json(), "passes": audit.passes, "verdict": audit.verdict}
-                    for name, audit in found.items()
-                }
+    if any(name in {level.name for level in chosen} for name in names or ()):
+        for level in chosen:
+            verdict = _verdict(audits.get(level.name), level.digest)
+            console.print(level.name, style="bold")
+            console.print(f"  {level.about}")
+            console.print(f"  Held out: {'; '.join(map(str, level.held_out))}.")
+            console.print(
+                f"  {level.max_steps:,} steps a game, {level.budget:,} of training; shortcut baselines: {verdict}."
             )
-        )
-    console.print(*markdown_table(audit_table(found)).split("\n"), sep="\n")
-    return all(audit.passes for audit in found.values())
+        return
+    table = Table(
+        Column("level", no_wrap=True),
+        Column("what is asked for", no_wrap=True, ratio=1),
+        Column("steps", justify="right", no_wrap=True),
+        Column("audit", no_wrap=True),
+        box=box.SIMPLE_HEAD,
+        expand=True,
+    )
+    for level in chosen:
+        verdict = _verdict(audits.get(level.name), level.digest)
+        table.add_row(level.name, level.about, f"{level.max_steps:,}", verdict)
+    console.print(table)
+    console.print("iglu-marl benchmark list LEVEL has all about a level; --json has it for all of them.")
+
+
+def _verdict(audit: Audit | None, digest: str) -> str:
+    """Return the result of the shortcut baselines of a level: "old" where the level has changed since."""
+    if audit is None:
+        return "none"
+    return audit.verdict if audit.digest == digest else "old"
 
 
 def run_level(
@@ -141,7 +122,10 @@ def run_level(
     ray: opt.Ray = "",
     as_json: opt.Json = False,
 ) -> None:
-    """Measure agents on a level."""
+    """Measure agents on a level.
+
+    Examples: iglu-marl benchmark run told-place-v1 --builder scripted -o result.json
+    """
     from iglu_marl import benchmark
     from iglu_marl.benchmark.report import markdown
 
@@ -175,49 +159,13 @@ def run_level(
     console.print(*markdown([result]).split("\n"), sep="\n")
 
 
-def demonstrate_level(
-    level: Level,
-    dataset: Annotated[
-        str,
-        Option(
-            help="Id of the dataset. Default: such as iglu/see-place-train-v1, or iglu/see-place-train-fold2-v1."
-        ),
-    ] = "",
-    split: Annotated[str, opt.choice("train", "validation", "test")] = "train",
-    games: Annotated[int, opt.integer(1, "Games of the expert; those that fail are left out.")] = 100,
-    fold: Annotated[int, opt.integer(0, "Seed of the training run, which determines what is held out.")] = 0,
-    seed: Annotated[int, opt.integer(0, "Seed of the tasks and games.")] = 0,
-    as_json: opt.Json = False,
-) -> None:
-    """Write games of an expert on a level as a Minari dataset, for imitation."""
-    from iglu_marl.benchmark.demonstrations import write_demonstrations
-
-    name, _, version = level.rpartition("-v")
-    console = text_console(as_json)
-    with stoppable(lambda: "Nothing is written before all games are played."):
-        made = write_demonstrations(
-            level,
-            dataset or f"iglu/{name}-{split}{f'-fold{fold}' if fold else ''}-v{version}",
-            split,  # type: ignore[arg-type]  # checked
-            games,
-            fold=fold,
-            seed=seed,
-        )
-    found = {"dataset": made.spec.dataset_id, "episodes": made.total_episodes, "steps": made.total_steps}
-    if as_json:
-        print(
-            json.dumps(
-                {name: value if isinstance(value, str) else int(value) for name, value in found.items()}
-            )
-        )
-        return
-    console.print(f"{found['dataset']}: {found['episodes']} games, {found['steps']} steps of the builder")
-
-
 def verify_result(
     result: Annotated[Path, Argument(help="A result file.")], as_json: opt.Json = False
 ) -> None:
-    """Check a result file against its level, and replay its recorded games."""
+    """Check a result file against its level, and replay its recorded games.
+
+    Examples: iglu-marl benchmark verify result.json
+    """
     from iglu_marl import benchmark
 
     replayed, found = benchmark.verify(result), benchmark.read_result(result)
@@ -241,7 +189,10 @@ def report_results(
     form: opt.TableForm = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Print tables of result files, with the controls of the levels; write plots."""
+    """Print tables of result files, with the controls of the levels; write plots.
+
+    Examples: iglu-marl benchmark report result.json --format latex
+    """
     from iglu_marl import benchmark
     from iglu_marl.benchmark import report
 
@@ -270,7 +221,10 @@ def write_leaderboard(
     games: Annotated[int, opt.integer(0, "Recorded games to show for each result.")] = 2,
     as_json: opt.Json = False,
 ) -> None:
-    """Write the leaderboard as static pages: levels, controls, results, curves and games to watch."""
+    """Write the leaderboard as static pages: levels, controls, results, curves and games to watch.
+
+    Examples: iglu-marl benchmark site leaderboard result.json
+    """
     from iglu_marl.benchmark.site import write_site
 
     files = [

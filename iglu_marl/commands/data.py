@@ -39,7 +39,10 @@ def _megabytes(size: int) -> str:
 
 
 def list_packs(as_json: Json = False) -> None:
-    """List the packs and their places on this machine."""
+    """List the packs and their places on this machine.
+
+    Examples: iglu-marl data list
+    """
     console = text_console(as_json)
     table = Table(Column("pack", no_wrap=True), "what", Column("on this machine", overflow="fold"))
     facts = []
@@ -73,7 +76,10 @@ def fetch_packs(
     force: Annotated[bool, Option("--force", help="Download existing packs again.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Download packs and check them."""
+    """Download packs and check them.
+
+    Examples: iglu-marl data fetch iglu-singleturn
+    """
     from iglu_marl.data.packs.fetch import fetch_pack
 
     if url is not None and len(names or []) != 1:
@@ -117,7 +123,10 @@ def show_pack(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the licence, citation and contents of a pack."""
+    """Show the licence, citation and contents of a pack.
+
+    Examples: iglu-marl data info mdc
+    """
     info = known_pack(name)
     facts = _facts(info)
     pack = local_pack(name, path, follow_links)
@@ -184,6 +193,8 @@ def verify_pack(
     """Read all of a pack and compare its checksums.
 
     Exit code 1 if it is damaged.
+
+    Examples: iglu-marl data verify mdc
     """
     info = known_pack(name)
     with find_pack(name, path, fetch=False, follow_links=follow_links) as pack:

@@ -13,7 +13,6 @@ from rich.table import Table
 from typer import Option
 
 from iglu_marl.commands import options as opt
-from iglu_marl.commands.game_video import write_game_video
 from iglu_marl.commands.options import Data, Json, Seed, TaskId, choice, output_folder
 from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
@@ -35,10 +34,8 @@ _STYLE = {Role.ARCHITECT: "bold yellow", Role.BUILDER: "bold cyan"}
 
 
 def demo(
-    architect: Annotated[
-        str, opt.agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")
-    ] = SCRIPTED,
-    builder: Annotated[str, opt.agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")] = SCRIPTED,
+    architect: opt.Architect = SCRIPTED,
+    builder: opt.Builder = SCRIPTED,
     team: opt.Team = None,
     architects: opt.Architects = None,
     builders: opt.Builders = None,
@@ -63,6 +60,8 @@ def demo(
     """Play one game: an architect explains a structure, a builder builds it.
 
     With --team division, two builders who hold different colors build it. Exit code 1 if incomplete.
+
+    Examples: iglu-marl demo; iglu-marl demo --team division; iglu-marl demo --replay --video-format gif
     """
     from iglu_marl.commands.task_selection import choose_session, choose_task
 
@@ -138,6 +137,7 @@ def save(
     output: Path, video: str, env: Any, states: list[Any], text: str, progress: Progress
 ) -> Iterator[Path]:
     """Write pictures, transcript, page and videos into the output folder; yield each file."""
+    from iglu_marl.recording.videos import write_game_video
     from iglu_marl.rendering import ReplayRecorder, write_png
 
     made_folder(output)

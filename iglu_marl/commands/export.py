@@ -80,7 +80,10 @@ def export(
     stride: Annotated[int, integer(1, "With minari: use every n-th frame of a recording.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Write tasks, sessions or recordings of a corpus in a format of other tools."""
+    """Write tasks, sessions or recordings of a corpus in a format of other tools.
+
+    Examples: iglu-marl data export bundled -o tasks.jsonl; iglu-marl data export mdc --format parquet -o tables
+    """
     console = text_console(as_json)
     if form != "minari":
         check_writable(output, folder=form != "tasks")

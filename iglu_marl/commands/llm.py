@@ -39,7 +39,10 @@ def export_prompts(
     outcomes: Annotated[Path | None, Option(help="For transcript: games.jsonl of the evaluation.")] = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Write prompts with reference replies, start and target as a dataset for SFT and GRPO."""
+    """Write prompts with reference replies, start and target as a dataset for SFT and GRPO.
+
+    Examples: iglu-marl llm export generated --count 100 -o prompts
+    """
     from iglu_marl.text.export import generated_records, transcript_records, write_dataset
 
     if source in ("bundled", "generated", "transcript") and data is not None:
@@ -101,6 +104,8 @@ def run_benchmark(
     """Run the benchmark of language models.
 
     Exit code 1 after failed games; the same command plays them again.
+
+    Examples: iglu-marl llm benchmark llm:MODEL@https://host/v1 --dry-run
     """
     from iglu_marl.agents.llm.settings import LLMSettings
     from iglu_marl.benchmark.model_report import markdown
@@ -147,6 +152,8 @@ def report_models(
     """Print a table of results, and paired differences of models on the same tasks.
 
     Exit code 1 if a file does not agree with its games.
+
+    Examples: iglu-marl llm report result.json
     """
     from iglu_marl.benchmark.model_report import markdown
     from iglu_marl.benchmark.models import ModelResult
@@ -173,6 +180,8 @@ def mcp(
     """Serve games to an assistant over MCP, by standard input and output.
 
     The assistant's settings name this command as a server. It then has the tools look, place, remove, say and new_game.
+
+    Examples: iglu-marl mcp --level models-clarification-v1
     """
     from iglu_marl.benchmark.mcp import ToolGame, make_server
     from iglu_marl.benchmark.models import find_level

@@ -33,7 +33,10 @@ def new(
     name: Annotated[str, Argument(metavar="NAME", help="Name of the file and, in CamelCase, of the class.")],
     output: Annotated[Path, output_folder("Folder for NAME.py and test_NAME.py.")] = Path(),
 ) -> None:
-    """Write a builder, architect or task source that runs, with its test, and print what to do with it."""
+    """Write a builder, architect or task source that runs, with its test, and print what to do with it.
+
+    Examples: iglu-marl new builder MyBuilder
+    """
     class_name = "".join(part.capitalize() for part in name.split("_"))
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name) or keyword.iskeyword(class_name):
         raise ConfigError(f"NAME is {name!r}, expected a Python name in lower case, such as my_builder")

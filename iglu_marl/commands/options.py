@@ -240,6 +240,10 @@ PackPath = Annotated[
     Path | None,
     Option("--data", help="Corpus (zip or folder). Default: IGLU_DATA_PATH, then the download folder."),
 ]
+Structures = Annotated[
+    list[str] | None, Option(help="Structure of a dataset, such as C7; may be repeated. Default: all.")
+]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing pages.")]
 FollowLinks = Annotated[bool, Option("--follow-links", help="Follow symbolic links in a folder.")]
 
 # the game in the browser
@@ -281,7 +285,14 @@ MinariAgent = Annotated[
     str, Option("--agent", help="With --minari: the agent to export, builder_0 or architect_0.")
 ]
 Host = Annotated[str, Option(help="Address to listen at. Default: this machine only.")]
-Port = Annotated[int, Option(help="Port to listen at.", callback=within(0, 65_535))]
+
+
+def port_option(default: str = "8000") -> Any:
+    """Return the option for the port of a server."""
+    return Option(help=f"Port to listen at; 0: a free one. Default: {default}.", callback=within(0, 65_535))
+
+
+Port = Annotated[int, port_option()]
 MaxSteps = Annotated[int, integer(1, "Maximum number of builder steps per game.")]
 
 
@@ -372,12 +383,13 @@ def agent_name(role: Role, about: str) -> Any:
     return Option(help=about, callback=check, autocompletion=_agents(role))
 
 
+Architect = Annotated[str, agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")]
+Builder = Annotated[str, agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")]
+
+
 def expect_agent(option: str, value: str, role: Role, *others: str) -> None:
     """Raise `ConfigError` unless a value names an agent (see `registry.find`) or is one of `others`."""
     from iglu_marl.agents.registry import find, known
 
     if value not in others and find(value, role) is None:
         expect_one_of(option, value, [*known(role), *others, "llm:MODEL@ENDPOINT", "module:attribute"])
-
-
-Engine = Annotated[str, choice("auto", "opengl", "software", about="renderer of the window")]

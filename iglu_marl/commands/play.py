@@ -1,7 +1,9 @@
-"""`iglu-marl play`: play as builder, architect, or both, in a window."""
+"""`iglu-marl play`: play or watch a game in the browser, or build in a window."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,98 +12,215 @@ from typer import Option
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import new_path, print_json, text_console
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.extras import extra
+from iglu_marl.core.files import made_folder
+from iglu_marl.game.profiles import team_options
+
+FOLDER = Path("iglu-marl-play")
+HOST = "127.0.0.1"
+MINUTES = 120.0  # maximum length of a game
 
 
 def play(
-    role: Annotated[str, opt.choice("builder", "architect", "both", about="your role")] = "builder",
+    role: Annotated[str, opt.choice("builder", "architect", about="your role")] = "builder",
     partner: Annotated[
         str,
-        Option(help="The other agent: scripted, random, llm, replay, none, …", autocompletion=opt.an_agent),
+        Option(help="The other agents, by name; person: a person, by a link.", autocompletion=opt.an_agent),
     ] = "scripted",
+    watch: Annotated[bool, Option("--watch", help="Watch agents play: --architect and --builder.")] = False,
+    architect: opt.Architect = "scripted",
+    builder: opt.Builder = "scripted",
     team: opt.Team = None,
     seat: Annotated[
         str | None, Option(help="Your seat in a team, such as builder_1. Default: the first of your role.")
     ] = None,
-    tasks: opt.TaskSource = None,
+    tasks: opt.GameTasks = None,
     data: opt.Data = None,
     task: opt.TaskId = None,
-    controls: Annotated[
-        str | None,
+    window: Annotated[
+        bool | None,
         Option(
-            help="Action encoding of the builder. Default: human-level for a person, else walking.",
-            callback=opt.known_controls,
+            "--window/--browser",
+            help="Build in a window of pygame. Default: the browser, unless only the extra `window` is installed.",
         ),
     ] = None,
+    controls: Annotated[
+        str,
+        Option(
+            help="With --window: action encoding of the builder.",
+            callback=opt.known_controls,
+        ),
+    ] = "human-level",
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
     seed: opt.Seed = 0,
-    engine: opt.Engine = "auto",
-    output: Annotated[
-        Path | None,
-        opt.output_file("Recording to write. Default: a new one in iglu-marl-play/.", parents=True),
-    ] = None,
-    keep: Annotated[bool, Option("--keep/--no-keep", help="Record the game.")] = True,
+    port: Annotated[int, opt.port_option("a free one")] = 0,
+    folder: opt.GamesFolder = FOLDER,
     as_json: opt.Json = False,
 ) -> bool:
-    """Play in a window: build what another agent describes, or describe what it builds.
+    """Play in the browser with agents or people, or watch agents play. Every game is recorded.
 
-    Exit code 1 if incomplete.
+    Ctrl+C ends it. Exit code 1 if a game ended with an incomplete structure. In a window, you build what an architect
+    describes.
+
+    Examples: iglu-marl play --role architect; iglu-marl play --watch --builder hasty; iglu-marl play --window
     """
-    from iglu_marl.commands.human_game import make_env, play_in_window
-    from iglu_marl.commands.task_selection import choose_session, choose_task
-    from iglu_marl.core.dialogue import role_of
-    from iglu_marl.game.config import GameConfig
-
-    seats = [seat or f"{one.value}_0" for one in Role if role in (one.value, "both")]
-    if team is not None:
-        opt.expect_one_of("--seat", seat or f"{role}_0", GameConfig.of(team, {}).agents)
-        role = role_of(seats[0]).value
-    opt.expect("--seat", seat, seat is None or team is not None, "a seat of a --team")
-    opt.expect_agent("--partner", partner, Role.BUILDER if role == "architect" else Role.ARCHITECT, "none")
-    loading = False if as_json else None
-    if team is not None and (tasks, data, task) == (None, None, None):
-        chosen = None
-    elif partner == "replay" and role == "builder":
-        chosen = choose_session(tasks, data, task, seed, progress=loading)[0]
+    if window is None:
+        window = find_spec("starlette") is None and find_spec("pygame") is not None
+    if window:
+        opt.expect("--window", True, role == "builder", "--role builder: an architect plays in the browser")
+        opt.expect("--window", True, not (watch or team), "no --watch and no --team: they are in the browser")
+        facts = [_in_window(partner, tasks, data, task, controls, seed, folder)]
     else:
-        chosen = choose_task(tasks, data, task, seed, progress=loading)
-    env = make_env(chosen, role, partner, controls, team)
-    env.reset(seed=seed)
-    name = str(env.unwrapped.task.task_id or "structure")
-    new = new_path("iglu-marl-play", name, seat or role, suffix=".jsonl")
-    path = (output or new) if keep else None
-    env, how, counts = play_in_window(env, seats, partner, seed, engine, path)
-    worlds = env.unwrapped.episode.worlds
-    facts = {
-        "task": env.unwrapped.task.task_id,
-        "role": seat or role,
-        "partner": partner if role != "both" else None,
-        "seed": seed,
-        "end": how,
-        "completed": how == "complete",
-        "intersection": int(worlds.best[0]),
-        "target_blocks": int(worlds.target_blocks[0]),
-        "builder_steps": int(worlds.steps[0]),
-        "architect_turns": int(worlds.turns[0]),
-        "recording": None if path is None else str(path),
-        **({} if counts is None else {"model": counts}),
-    }
+        opt.expect("--controls", controls, controls == "human-level", "human-level; others need --window")
+        agents = {Role.ARCHITECT: architect, Role.BUILDER: builder}
+        opt.expect("--seat", seat, seat is None or team is not None, "a seat of a --team")
+        player = None if watch else seat or (role if team is None else f"{role}_0")
+        facts = _in_browser(player, partner, agents, team, tasks, data, task, seed, port, folder, as_json)
     if not print_json(as_json, facts):
-        _summary(facts)
-    return how == "complete"
+        print_games(facts)
+    return all(game["completed"] for game in facts)
 
 
-def _summary(facts: dict[str, Any]) -> None:
-    how = {"complete": "complete", "truncated": "out of steps", "left": "left before the end"}[facts["end"]]
-    console = text_console()
-    console.print(
-        f"{facts['task'] or 'structure'}: {how}, {facts['intersection']} of {facts['target_blocks']} blocks right."
+def print_games(games: Iterable[Mapping[str, Any]]) -> None:
+    """Print a line for each game that ended."""
+    for game in games:
+        end = "complete" if game["completed"] else "not complete"
+        text_console().print(
+            f"{game['task'] or 'structure'}: {end}, {game['right']} of {game['blocks']} blocks. "
+            f"Recording: {game['recording']}"
+        )
+
+
+def _in_browser(
+    player: str | None,
+    partner: str,
+    agents: Mapping[Role, str],
+    team: str | None,
+    tasks: str | None,
+    data: Path | None,
+    task: str | None,
+    seed: int,
+    port: int,
+    folder: Path,
+    as_json: bool,
+) -> list[dict[str, Any]]:
+    """Serve games in the browser until Ctrl+C, and return the facts of those that ended.
+
+    player: role or seat of the person; None: a spectator.
+    """
+    from iglu_marl.commands.task_selection import choose_session, chosen_name, tasks_of_game
+
+    with extra("web"):
+        from iglu_marl.web import ServerOptions, create_app
+        from iglu_marl.web.gallery import facts_of
+        from iglu_marl.web.options import AGENTS, PERSON
+        from iglu_marl.web.partners import PROCESSES
+        from iglu_marl.web.rooms import check_agents
+        from iglu_marl.web.serving import Server, listen, open_page
+        from iglu_marl.web.warming import warm_up
+    game = {} if team is None else team_options(team, {})
+    if partner == "replay" and player is not None:
+        session = choose_session(tasks, data, task, seed)
+        structures = {str(session.task_id): session[0]}
+    else:
+        structures = tasks_of_game(game, tasks, data)
+    if player is not None:
+        agents = {role: partner for role in Role if game or role != player}
+    offered = {
+        role: tuple(dict.fromkeys((agents[role], *(() if game else AGENTS[role]))))
+        if agents.get(role, PERSON) != PERSON
+        else AGENTS[role]
+        for role in Role
+    }
+    options = ServerOptions(
+        folder=folder, tasks=structures, agents=offered, team=game, minutes=MINUTES, processes=PROCESSES
     )
-    console.print(f"{facts['builder_steps']} builder steps, {facts['architect_turns']} architect turns.")
-    if "model" in facts:
-        counts = facts["model"]
-        failures = ", ".join(f"{count} {kind}" for kind, count in counts["failures"].items()) or "none"
-        console.print(f"The model had {counts['requests']} requests; failures: {failures}.")
-    if facts["recording"] is not None:
-        console.print(f"The recording is {facts['recording']}.")
+    if player is not None and game:
+        opt.expect_one_of("--seat", player, options.config.agents)
+    name = chosen_name(structures, task if partner != "replay" else None, seed)
+    app = create_app(options)
+    before = set(folder.glob("*.jsonl"))
+    console = text_console(stderr=as_json)
+    with listen(HOST, port) as bound:
+        address = f"http://{HOST}:{bound.getsockname()[1]}"
+
+        async def begin() -> None:
+            rooms = app.state.rooms
+            if player is None:
+                token = await rooms.show(agents, name, seed)
+            else:
+                token = (await rooms.create(player, partner, name, seed=seed)).token
+            page = f"{address}/play#{token}"
+            opened = open_page(page)
+            console.print(f"{'Play' if opened else 'Open this page in a browser to play'}: {page}")
+            console.print("Ctrl+C ends it.")
+
+        console.print("Getting ready …")
+        warm_up()
+        check_agents(options)
+        Server(app, options, on_start=begin).serve_at(bound)
+    ended = ((path, facts_of(path)) for path in sorted(set(folder.glob("*.jsonl")) - before))
+    return [{**facts, "recording": str(path)} for path, facts in ended if facts is not None]
+
+
+def _in_window(
+    partner: str,
+    tasks: str | None,
+    data: Path | None,
+    task: str | None,
+    controls: str,
+    seed: int,
+    folder: Path,
+) -> dict[str, Any]:
+    """Let a person build in a window, and return the facts of the game."""
+    from iglu_marl.agents.registry import game_options, partner_for
+    from iglu_marl.commands.task_selection import choose_session, choose_task
+    from iglu_marl.envs.aec import raw_env
+    from iglu_marl.recording import Recorder
+    from iglu_marl.recording.rollout import play as play_game
+
+    with extra("window"):
+        from iglu_marl.agents import WindowBuilder
+        from iglu_marl.rendering import WindowClosed
+    opt.expect_agent("--partner", partner, Role.ARCHITECT)
+    if partner == "replay":
+        chosen = choose_session(tasks, data, task, seed)[0]
+    else:
+        chosen = choose_task(tasks, data, task, seed)
+    own = {
+        "turn_steps": 20,  # the architect can speak once a second
+        "max_steps": None,
+        "max_turns": None,
+        "builder_can_ask": True,
+        "builder_sees": ("inventory", "compass", "dialog", "pose", "grid"),
+    }
+    options = game_options({Role.ARCHITECT: [partner]}, own, {"controls": controls, "chat": "text"})
+    env = raw_env(tasks=chosen, **options)
+    env.reset(seed=seed)
+    builder = WindowBuilder.for_env(env)
+    agents = {Role.ARCHITECT: partner_for(env, Role.ARCHITECT, partner), Role.BUILDER: builder}
+    builder.cockpit.window.open()  # fails without a display, before a file is written
+    made_folder(folder)
+    path = new_path(str(folder), str(chosen.task_id or "structure"), suffix=".jsonl")
+    names = {str(role): type(agent).__name__ for role, agent in agents.items()}
+    try:
+        with Recorder(path, agents=names, private=True) as recorder:
+            try:
+                play_game(env, agents, seed=seed, on_step=recorder)
+                builder.show_end(env)
+            except WindowClosed:
+                recorder.end(env)
+    finally:
+        for agent in agents.values():
+            agent.close()
+    worlds = env.episode.worlds
+    return {
+        "task": chosen.task_id,
+        "completed": bool(worlds.terminated[0]),
+        "right": int(worlds.best[0]),
+        "blocks": int(worlds.target_blocks[0]),
+        "seconds": int(worlds.steps[0]) // 20,
+        "recording": str(path),
+    }

@@ -15,7 +15,6 @@ from typer import Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import new_path, printable, progress_bar, score, text_console
-from iglu_marl.commands.train import singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 
@@ -70,6 +69,8 @@ def predict(
     """Score builders on the next actions of people (builder action prediction).
 
     Exit code 1 after errors.
+
+    Examples: iglu-marl predict --corpus bundled --builder scripted
     """
     from iglu_marl.data.splits import SPLIT_VERSION
     from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions, published
@@ -146,6 +147,8 @@ def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -
     elif corpus == "iglu-singleturn":
         if data is None:
             raise ConfigError("--data is missing, expected the zip or folder of the single-turn data")
+        from iglu_marl.evaluation.prediction_samples import singleturn_part
+
         found = list(singleturn_part(data, split))
     else:
         sessions_of = bundled.load().items()

@@ -35,7 +35,10 @@ def questions(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Score when to ask (F1) and what to ask (MRR@20) on the clarifying questions of IGLU."""
+    """Score when to ask (F1) and what to ask (MRR@20) on the clarifying questions of IGLU.
+
+    Examples: iglu-marl questions --when not-understood --what bm25 --data iglu-singleturn.zip
+    """
     from iglu_marl.data.iglu.clarifying_questions import clarifying_questions, question_bank
     from iglu_marl.data.splits import Split
     from iglu_marl.evaluation.clarification import ASKERS, RANKERS, predict_questions

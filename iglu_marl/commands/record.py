@@ -28,13 +28,8 @@ def record(
             callback=opt.writable_file,
         ),
     ],
-    architect: Annotated[
-        str,
-        Option(help="Name (scripted, terse, vague, …) or FILE.py:Class.", autocompletion=opt.an_architect),
-    ] = "scripted",
-    builder: Annotated[
-        str, Option(help="Name (scripted, hasty, oracle, …) or FILE.py:Class.", autocompletion=opt.a_builder)
-    ] = "scripted",
+    architect: opt.Architect = "scripted",
+    builder: opt.Builder = "scripted",
     team: opt.Team = None,
     architects: opt.Architects = None,
     builders: opt.Builders = None,
@@ -59,6 +54,8 @@ def record(
     """Play games of two agents, or with --team NAME of a team, and write every move to a file.
 
     Exit code 1 if a structure is incomplete.
+
+    Examples: iglu-marl record games.jsonl --episodes 3; iglu-marl record games.jsonl --repair
     """
     if repair:
         return _repair(output, as_json)
@@ -102,7 +99,7 @@ def record(
             f"{facts['task']}: {verdict}, {facts['intersection']} of {facts['target_blocks']} "
             f"blocks, {facts['steps']} builder steps"
         )
-    console.print(f"Recording: {output}. Watch it: iglu-marl replay {output} --html game.html")
+    console.print(f"Recording: {output}. Watch it: iglu-marl show {output} -o game.html")
     return all(facts["completed"] for facts in games)
 
 

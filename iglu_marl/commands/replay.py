@@ -1,15 +1,13 @@
-"""`iglu-marl replay`: simulate, compare and export recorded games."""
+"""`iglu-marl replay`: simulate and compare recorded games, and write them as datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from iglu_marl.commands.game_video import write_game_video
-from iglu_marl.commands.options import Json, MinariAgent, output_file, output_folder
+from iglu_marl.commands.options import Json, MinariAgent, output_folder
 from iglu_marl.commands.output import game_facts, print_json, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, ReplayError
@@ -29,8 +27,6 @@ def replay(
         bool,
         Option("--verify/--no-verify", help="Compare the hash of each line, and the state after each move."),
     ] = True,
-    video: Annotated[Path | None, output_file("Video to write, .mp4 or .gif.", "--video")] = None,
-    html: Annotated[Path | None, output_file("Replay page to write.", "--html")] = None,
     upstream: Annotated[
         Path | None, output_folder("Folder to write in the IGLU multi-turn layout.", "--upstream")
     ] = None,
@@ -39,22 +35,24 @@ def replay(
     ] = None,
     agent: MinariAgent = "builder_0",
     sees: Annotated[
-        str, Option(help="With --minari: observations, such as pov,dialog. Default: as recorded.")
-    ] = "",
+        list[str] | None,
+        Option(help="With --minari: observation, such as pov; may be repeated. Default: as recorded."),
+    ] = None,
     append: Annotated[bool, Option("--append", help="With --minari: append to an existing dataset.")] = False,
     as_json: Json = False,
 ) -> bool:
-    """Simulate recorded games and compare the states; write videos, pages or datasets.
+    """Simulate recorded games and compare the states; write them as datasets.
 
-    Exit code 1 at a difference.
+    Exit code 1 at a difference. `iglu-marl show` writes pictures, videos and pages.
+
+    Examples: iglu-marl replay games.jsonl; iglu-marl replay games.jsonl --minari iglu/games-v0
     """
     chosen = [each for file in files for each in _chosen(file, episode, verify)]
     console = text_console(as_json)
     found = []
     for position, (number, recording) in enumerate(chosen):
-        # Videos, pages and folders have the first of these games; datasets have all.
-        exports = {} if position else {"video": video, "html": html, "upstream": upstream}
-        facts = _replayed(recording, number, verify, exports)
+        # A folder has the first of these games; datasets have all.
+        facts = _replayed(recording, number, verify, None if position else upstream)
         found.append(facts)
         name = f"{recording.path.name}, " if len(files) > 1 else ""
         console.print(name + _line(facts, verify))
@@ -65,9 +63,8 @@ def replay(
     if minari is not None and same:
         from iglu_marl.recording.offline import write_minari
 
-        keys = [key.strip() for key in sees.split(",") if key.strip()]
         recordings = [recording for _, recording in chosen]
-        made = write_minari(recordings, minari, agent=agent, sees=keys, append=append, verify=False)
+        made = write_minari(recordings, minari, agent=agent, sees=sees or (), append=append, verify=False)
         facts_of_all["dataset"] = {
             "dataset": minari, "episodes": int(made.total_episodes), "steps": int(made.total_steps)
         }  # fmt: skip
@@ -101,17 +98,19 @@ def _line(facts: dict[str, Any], verify: bool) -> str:
     )
 
 
-def _replayed(
-    recording: Recording, number: int, verify: bool, exports: dict[str, Path | None]
-) -> dict[str, Any]:
-    """Simulate one game, and write its exports."""
+def _replayed(recording: Recording, number: int, verify: bool, upstream: Path | None) -> dict[str, Any]:
+    """Simulate one game, and write it in the IGLU multi-turn layout if a folder is given."""
     from iglu_marl import recording as recordings
+    from iglu_marl.data.iglu.writer import EpisodeRecorder, write_sessions
 
-    watchers, writers = _watchers(recording, number, exports)
+    session = EpisodeRecorder()
     try:
-        game = recordings.replay(recording, verify=verify, on_step=watchers)
+        game = recordings.replay(recording, verify=verify, on_step=[] if upstream is None else [session])
     except ReplayError as error:
         return {"episode": number, "same": False, "difference": str(error), "files": []}
+    if upstream is not None:
+        structure = str(recording.task.task_id or "structure")
+        write_sessions(upstream, [session.session(f"{number + 1}-{structure}", structure)])
     return {
         "episode": number,
         "same": True,
@@ -121,46 +120,5 @@ def _replayed(
         "ended": recording.end is not None,
         "chain": recording.chain,
         "return": game.returns.get(Role.BUILDER, 0.0),
-        "files": [str(write()) for write in writers],
+        "files": [] if upstream is None else [str(upstream)],
     }
-
-
-def _watchers(
-    recording: Recording, number: int, exports: dict[str, Path | None]
-) -> tuple[list[Callable[[Any], None]], list[Callable[[], Path]]]:
-    """Return the observers of the running game, and the functions that write its exports afterwards."""
-    watchers: list[Callable[[Any], None]] = []
-    writers: list[Callable[[], Path]] = []
-    if (html := exports.get("html")) is not None:
-        from iglu_marl.rendering.html import ReplayRecorder
-
-        page = ReplayRecorder()
-        watchers.append(page)
-        writers.append(lambda: page.write(html))
-    if (video := exports.get("video")) is not None:
-        states: list[Any] = []
-        watchers.append(lambda env: states.append(env.get_state()))
-        writers.append(lambda: _film(recording, states, video))
-    if (upstream := exports.get("upstream")) is not None:
-        from iglu_marl.data.iglu.writer import EpisodeRecorder, write_sessions
-
-        session = EpisodeRecorder()
-        watchers.append(session)
-        structure = str(recording.task.task_id or "structure")
-
-        def write() -> Path:
-            write_sessions(upstream, [session.session(f"{number + 1}-{structure}", structure)])
-            return upstream
-
-        writers.append(write)
-    return watchers, writers
-
-
-def _film(recording: Recording, states: list[Any], path: Path) -> Path:
-    """Write the composed frames of the saved states as a video."""
-    env = recording.make_env(render_mode="rgb_array")
-    env.reset(seed=recording.seed, options={"task": recording.task, "pose": recording.header["pose"]})
-    try:
-        return write_game_video(path, env, states)
-    finally:
-        env.close()

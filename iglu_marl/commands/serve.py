@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,8 +21,6 @@ LIMITS = frozenset(("games", "games_per_address", "connections_per_address"))
 LIMITS |= {"requests_per_s", "header_s", "free_mb", "late_s"}
 POSITIVE = re.compile(r"(?=.*[1-9])\d*\.?\d+")
 LOCAL = ("127.0.0.1", "localhost", "::1")
-# Processes of the scripted agents: two, so that one long plan does not delay all games. One core keeps the clock.
-PROCESSES = max(1, min(2, (os.cpu_count() or 1) - 1))
 
 
 def serve(
@@ -42,8 +39,8 @@ def serve(
         list[str] | None, Option(help="Builder on offer; may be repeated. Default: the scripted ones.")
     ] = None,
     team: opt.Team = None,
-    architects: Annotated[int | None, opt.integer(0, "Number of architects in a game.")] = None,
-    builders: Annotated[int | None, opt.integer(1, "Number of builders in a game.")] = None,
+    architects: opt.Architects = None,
+    builders: opt.Builders = None,
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
@@ -76,15 +73,16 @@ def serve(
     """Serve the game to browsers, for people with agents or with each other. Every game is recorded.
 
     Ctrl+C ends it.
+
+    Examples: iglu-marl serve; iglu-marl serve --team craft --port 9000; iglu-marl serve --study study.toml
     """
     with extra("web"):
-        import uvicorn
-        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+        from iglu_marl.web.serving import Server, listen
     from iglu_marl.commands.task_selection import tasks_of_game
     from iglu_marl.core.dialogue import Role
     from iglu_marl.web import ServerOptions, create_app
-    from iglu_marl.web.limits import MESSAGE_BYTES, guarded
     from iglu_marl.web.options import AGENTS
+    from iglu_marl.web.partners import PROCESSES
     from iglu_marl.web.rooms import SEATS, check_agents
     from iglu_marl.web.server import example_sentences
     from iglu_marl.web.warming import warm_up
@@ -128,30 +126,20 @@ def serve(
         from iglu_marl.web.sessions import Sessions
 
         sessions = Sessions(*opened)
-    app, proxies = create_app(options, sessions), proxy or ["127.0.0.1"]
-    games = sum(1 for _ in folder.glob(f"*{SEATS}"))
-    print(f"Getting ready, with {games} games to resume …" if games else "Getting ready …", flush=True)
-    warm_up()
-    check_agents(options)
-    example_sentences()
-    print(
-        f"Play at http://{host if host in LOCAL else hosts[-1]}:{port}/ (Ctrl+C ends the server).", flush=True
-    )
-    with contextlib.suppress(ImportError, OSError, ValueError):  # as many connections as the system allows
-        import resource
+    app = create_app(options, sessions)
+    with listen(host, port) as bound:
+        games = sum(1 for _ in folder.glob(f"*{SEATS}"))
+        print(f"Getting ready, with {games} games to resume …" if games else "Getting ready …", flush=True)
+        warm_up()
+        check_agents(options)
+        example_sentences()
+        address = f"{host if host in LOCAL else hosts[-1]}:{bound.getsockname()[1]}"
+        print(f"Play at http://{address}/ (Ctrl+C ends the server).", flush=True)
+        with contextlib.suppress(
+            ImportError, OSError, ValueError
+        ):  # as many connections as the system allows
+            import resource
 
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        http=guarded(HttpToolsProtocol, options.connections_per_address, options.header_s, proxies),
-        ws="websockets-sansio",
-        ws_max_size=2 * MESSAGE_BYTES,
-        ws_per_message_deflate=False,
-        server_header=False,
-        forwarded_allow_ips=proxies,
-        timeout_graceful_shutdown=3,
-    )
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        Server(app, options, proxies=proxy or ["127.0.0.1"]).serve_at(bound)

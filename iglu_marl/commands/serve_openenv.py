@@ -43,6 +43,8 @@ def serve_openenv(
     """Serve the text game as an environment of OpenEnv.
 
     Ctrl+C ends it.
+
+    Examples: iglu-marl serve-openenv --role builder
     """
     with extra("openenv"):
         import openenv  # noqa: F401

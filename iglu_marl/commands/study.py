@@ -64,6 +64,8 @@ def rehearse(
     """Try a study with simulated participants, in simulated time: pairs, waits, balance, cost and problems.
 
     Agents play for the participants. Language models among the partners are replaced by scripted agents.
+
+    Examples: iglu-marl study rehearse study.toml
     """
     from tempfile import TemporaryDirectory
 
@@ -94,7 +96,10 @@ def rehearse(
 def status(
     file: StudyFile, db: Database = None, folder: GamesFolder = GAMES_FOLDER, as_json: Json = False
 ) -> None:
-    """Count the participants by condition and stage."""
+    """Count the participants by condition and stage.
+
+    Examples: iglu-marl study status study.toml
+    """
     study, store = open_study(file, db, folder)
     from iglu_marl.web import store as tables
 
@@ -107,7 +112,10 @@ def status(
 
 
 def texts() -> None:
-    """Print the texts of a study's pages as TOML, to be translated for the key `texts` of a study."""
+    """Print the texts of a study's pages as TOML, to be translated for the key `texts` of a study.
+
+    Examples: iglu-marl study texts
+    """
     with extra("web"):
         from iglu_marl.web.server import page_texts
     for text in page_texts():
@@ -120,7 +128,10 @@ def links(
     address: Annotated[str, Option(help="Address of the server.")] = "http://127.0.0.1:8000",
     folder: GamesFolder = GAMES_FOLDER,
 ) -> None:
-    """Print a signed link for each participant of a study with `links = "signed"`."""
+    """Print a signed link for each participant of a study with `links = "signed"`.
+
+    Examples: iglu-marl study links study.toml P1 P2
+    """
     with extra("web"):
         from iglu_marl.web.sessions import sign
         from iglu_marl.web.study import CODE, read_study
@@ -148,7 +159,10 @@ def export(
     db: Database = None,
     folder: GamesFolder = GAMES_FOLDER,
 ) -> None:
-    """Write participants, games, answers and events as CSV, and the recordings of the games."""
+    """Write participants, games, answers and events as CSV, and the recordings of the games.
+
+    Examples: iglu-marl study export study.toml -o data
+    """
     from iglu_marl.core.files import new_folder
 
     study, store = open_study(file, db, folder)
@@ -170,7 +184,10 @@ def backup(
     db: Database = None,
     folder: GamesFolder = GAMES_FOLDER,
 ) -> None:
-    """Copy the database (SQLite) of a study while the server runs."""
+    """Copy the database (SQLite) of a study while the server runs.
+
+    Examples: iglu-marl study backup study.toml
+    """
     _, store = open_study(file, db, folder)
     store.backup(output)
     store.close()
@@ -183,7 +200,10 @@ def forget(
     db: Database = None,
     folder: GamesFolder = GAMES_FOLDER,
 ) -> None:
-    """Delete all data of a participant: rows, answers, and recordings of games."""
+    """Delete all data of a participant: rows, answers, and recordings of games.
+
+    Examples: iglu-marl study forget study.toml P1
+    """
     study, store = open_study(file, db, folder)
     from iglu_marl.web import store as tables
 

@@ -40,11 +40,16 @@ def choose_task(
     if own is not None and tasks is None and data is None and task is None:
         return sample_task(own, np.random.default_rng(seed))
     found = _found(tasks, data, task, seed, progress)
-    if task is None:
-        listed = list(found.values())
-        return open_task(_drawn([each for each in listed if not each.is_complete_at_start] or listed, seed))
-    expect_one_of("--task", task, found)
-    return open_task(found[task])
+    return open_task(found[chosen_name(found, task, seed)])
+
+
+def chosen_name(tasks: Mapping[str, Task], task: str | None, seed: int) -> str:
+    """Return the name of a task, or that of one with something to build, by seed."""
+    if task is not None:
+        expect_one_of("--task", task, tasks)
+        return task
+    unfinished = [name for name, each in tasks.items() if not each.is_complete_at_start]
+    return str(_drawn(unfinished or list(tasks), seed))
 
 
 def all_tasks(

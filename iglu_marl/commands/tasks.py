@@ -25,7 +25,10 @@ def tasks(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the structures that --task accepts, and draw them."""
+    """List the structures that --task accepts, and draw them.
+
+    Examples: iglu-marl tasks; iglu-marl tasks --task-source structures.json
+    """
     from iglu_marl.commands.task_selection import all_tasks
 
     found = all_tasks(tasks, data, progress=False if as_json else None)

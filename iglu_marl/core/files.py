@@ -95,7 +95,8 @@ def check_writable(
     place = usable_path(path, error, named=not folder)
     existing = place.parent
     if folder or parents:
-        existing = next(one for one in (place, *place.parents) if os.path.lexists(one))
+        folders = (place, *place.parents) if folder else place.parents
+        existing = next(one for one in folders if os.path.lexists(one))
     try:
         if place.is_dir() and not folder:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

@@ -81,13 +81,13 @@ def from_actions(actions: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[Any, 
     return said, acts
 
 
-class _Shown:
-    """A player's observations with the tick of the last change; for grids, the edits."""
+class Shown:
+    """What a page shows of a player's observations, with the tick of the last change; for grids, the edits."""
 
     def __init__(self) -> None:
         self.first = self.last = -1  # ticks
         self.parts: dict[str, Any] = {}
-        self.since: dict[str, int] = {}
+        self.since_tick: dict[str, int] = {}
         self.edits: dict[str, list[tuple[int, int, int, int, int]]] = {key: [] for key in _GRIDS}
         self.said: list[int] = []  # of each utterance
 
@@ -103,9 +103,34 @@ class _Shown:
                 self.edits[key] += [
                     (tick, *cell, int(value[index_of(cell)])) for cell in cells_of(value != old).tolist()
                 ]
-            self.parts[key], self.since[key] = value, tick
+            self.parts[key], self.since_tick[key] = value, tick
         self.said += [tick] * (said - len(self.said))
         self.last = tick
+
+    def since(self, tick: int) -> dict[str, Any]:
+        """Return what changed after a tick as JSON: `whole`, numbers and lists, and blocks of grids.
+
+        Grids are lists of blocks [x, y, z, colour id], 0 for air unless `whole`.
+        """
+        whole = tick < self.first
+        sent: dict[str, Any] = {"whole": whole}
+        for key, changed in self.since_tick.items():
+            if changed <= tick and not whole:
+                continue
+            if key not in _GRIDS:
+                sent[key] = _as_json(self.parts[key])
+            elif whole:
+                sent[key] = [list(block) for block in grid_to_blocks(self.parts[key])]
+            else:
+                edits = self.edits[key]
+                sent[key] = [
+                    list(edit[1:]) for edit in edits[bisect_right(edits, tick, key=lambda e: e[0]) :]
+                ]
+        return sent
+
+    def heard_since(self, tick: int) -> int:
+        """Return the number of utterances up to a tick; 0 before the first."""
+        return 0 if tick < self.first else bisect_right(self.said, tick)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -140,7 +165,7 @@ class LiveGame(TwoAgentGame):
         self._reset_shown()
 
     def _reset_shown(self) -> None:
-        self._shown = {player: _Shown() for player in self.agent_of}
+        self._shown = {player: Shown() for player in self.agent_of}
         self.edited = self.ticks  # when the grids were changed last, and with them what is made of them
 
     @property
@@ -245,24 +270,10 @@ class LiveGame(TwoAgentGame):
         if shown.last != self.ticks:
             seen = self._seen(self.agent_of[player], shown.last < self.edited)
             shown.take(self.ticks, seen, len(heard))
-        whole = since < shown.first
-        since = -1 if whole else since
-        sent: dict[str, Any] = {"tick": self.ticks, "whole": whole, "floor": self._episode.floor.value}
+        sent = {"tick": self.ticks, "floor": self._episode.floor.value, **shown.since(since)}
         sees = self.config.builder_sees if _builds(player) else self.config.architect_sees
         if "dialog" in sees:
-            sent["said"] = [[each.speaker, each.text] for each in heard[bisect_right(shown.said, since) :]]
-        for key, tick in shown.since.items():
-            if tick <= since:
-                continue
-            if key not in _GRIDS:
-                sent[key] = _as_json(shown.parts[key])
-            elif whole:
-                sent[key] = [list(block) for block in grid_to_blocks(shown.parts[key])]
-            else:
-                edits = shown.edits[key]
-                sent[key] = [
-                    list(edit[1:]) for edit in edits[bisect_right(edits, since, key=lambda e: e[0]) :]
-                ]
+            sent["said"] = [[each.speaker, each.text] for each in heard[shown.heard_since(since) :]]
         return sent
 
     def _seen(self, agent: str, grids: bool) -> dict[str, Any]:

@@ -27,21 +27,19 @@ class RenderWindow:
 
     def __init__(self) -> None:
         from iglu_marl.rendering import Window
-        from iglu_marl.rendering.ui.screens import OrbitAngles
 
         self.window = Window()
-        self.angles = OrbitAngles()
 
     def show(self, episode: Episode) -> None:
         """Show the episode, and handle the window's events."""
         from iglu_marl.rendering.ui.composed import game_views
-        from iglu_marl.rendering.ui.screens import Overlay, onlooker_screen
+        from iglu_marl.rendering.ui.screens import onlooker_screen
 
         window = self.window
         if not window.closed:
             window.open()
             views = game_views(**moment_of(episode))
-            window.draw(onlooker_screen(*views, window.size, Overlay(), self.angles))
+            window.draw(onlooker_screen(*views, window.size))
             window.pump()
 
     def close(self) -> None:

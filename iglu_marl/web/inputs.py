@@ -54,10 +54,13 @@ def read_frame(message: Mapping[str, Any]) -> CommandFrame:
 
 
 class RemoteHands:
-    """A remote builder's input: frames in, one action per tick out. `ack`: number of the last frame taken."""
+    """A remote builder's input: frames in, one action per tick out. `ack`: number of the last frame taken.
 
-    def __init__(self, controls: ControlsName) -> None:
-        self.inputs = InputMapper(controls)
+    options: as of `InputMapper`.
+    """
+
+    def __init__(self, controls: ControlsName, **options: bool) -> None:
+        self.inputs = InputMapper(controls, **options)
         self._frames: deque[CommandFrame] = deque()
         self._newest = 0
         self._seen = [0]  # lengths of the queue in the last steps

@@ -21,6 +21,8 @@ from iglu_marl.recording.rollout import Player
 from iglu_marl.web.options import AGENTS
 from iglu_marl.web.warming import warm_up
 
+# Processes of the scripted agents: two, so that one long plan does not delay all games. One core keeps the clock.
+PROCESSES = max(1, min(2, (os.cpu_count() or 1) - 1))
 TURN_TICKS = 20  # an idle agent acts once a second, and when others speak or end a turn
 THREADS = 2  # in which agents think: more would compete with the clock
 NICENESS = 10  # of the agents' processes: the clock has priority

@@ -184,6 +184,7 @@ class Room:
         # joined, back, away, left, said, replaced
         self.on_event: list[Callable[[str, Player, Mapping[str, Any]], None]] = []
         self.paused = False  # by the admin
+        self.unwatched_at = clock.monotonic()  # when the last connection ended
         self.recording = ""  # its file name
         self._thinking = thinking
         self._words: dict[Player, deque[str]] = {player: deque(maxlen=WORDS_WAITING) for player in self.seats}
@@ -276,8 +277,18 @@ class Room:
 
     @property
     def playing(self) -> bool:
-        """Whether time passes: everybody is there, and the game is neither paused nor over."""
-        return not (self.over or self.paused or any(seat.waits for seat in self.seats.values()))
+        """Whether time passes: everybody is there, and the game is neither paused nor over.
+
+        A game of agents alone waits for spectators.
+        """
+        if self.over or self.paused or any(seat.waits for seat in self.seats.values()):
+            return False
+        return bool(self.clients) or self.has_people
+
+    @property
+    def has_people(self) -> bool:
+        """Whether a seat is that of a person."""
+        return any(seat.agent is None for seat in self.seats.values())
 
     def run_tick(self) -> None:
         """Run a tick; if it fails, end this game, so that the others continue."""
@@ -372,6 +383,7 @@ class Room:
     def leave(self, client: Client, for_good: bool = False) -> None:
         """Remove a connection; `for_good`: its person has left the game."""
         self.clients.discard(client)
+        self.unwatched_at = clock.monotonic()
         seat = client.seat
         if seat is None or seat.client is not client:
             return
@@ -414,6 +426,8 @@ class Room:
             self.end("time")
             return
         options = self.options
+        if not self.has_people and not self.clients and now - self.unwatched_at >= options.wait_s:
+            self.end("left")
         for seat in self.seats.values():
             if seat.agent is not None:
                 continue
@@ -582,20 +596,21 @@ class Rooms:
     # -- beginning and ending
 
     async def create(
-        self, player: Player, partner: str | Mapping[str, str], task: str | None = None, origin: str = ""
+        self,
+        player: Player,
+        partner: str | Mapping[str, str],
+        task: str | None = None,
+        origin: str = "",
+        seed: int | None = None,
     ) -> Seat:
         """Create a game with a person as `player`, and return the person's seat.
 
         partner: an agent's name, or "person", of all other players or by player. Raises `ConfigError` if a name is
         unknown.
         """
-        options = self.options
-        players = tuple(options.config.players.values())
+        players = tuple(self.options.config.players.values())
         if player not in players:
             raise ConfigError(f"the role is {player!r:.40}, expected one of {', '.join(players)}")
-        if task is not None and task not in options.tasks:
-            raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
-        chosen = options.tasks[secrets.choice(tuple(options.tasks)) if task is None else task]
         seats = []
         for one in players:
             agent = None if one == player else self._partner(one, partner)
@@ -603,18 +618,37 @@ class Rooms:
             seats.append(Seat(one, agent, invitation=invitation, away_at=clock.monotonic()))
         own = next(seat for seat in seats if seat.player == player)
         own.token, own.invitation = own.invitation, ""
+        await self._begin(seats, task, origin, seed)
+        return own
+
+    async def show(self, agents: Mapping[Role, str], task: str | None = None, seed: int | None = None) -> str:
+        """Create a game of agents, and return the token of a spectator, who sees what the first player sees.
+
+        agents: names by role. Raises `ConfigError` if one is unknown.
+        """
+        players = self.options.config.players.values()
+        seats = [Seat(player, self._partner(player, agents[role_of(player)])) for player in players]
+        room = await self._begin(seats, task, "", seed)
+        return next(iter(room.watch.values()))
+
+    async def _begin(self, seats: list[Seat], task: str | None, origin: str, seed: int | None) -> Room:
+        """Create a room for a task by name, or for any."""
+        options = self.options
+        if task is not None and task not in options.tasks:
+            raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
+        chosen = options.tasks[secrets.choice(tuple(options.tasks)) if task is None else task]
         builders = [seat.agent for seat in seats if role_of(seat.player) == Role.BUILDER]
         game = game_for(chosen, None if None in builders else builders[0], options)
         room = Room(secrets.token_hex(6), game, seats, options, self._thinking)
         room.origin = origin
         self.rooms[room.name] = room  # at once, because it counts towards the limits
         try:
-            await asyncio.get_running_loop().run_in_executor(self._makers, room.prepare)
+            await asyncio.get_running_loop().run_in_executor(self._makers, room.prepare, seed)
         except BaseException:
             del self.rooms[room.name]
             raise
         self._open(room)
-        return own
+        return room
 
     def _partner(self, player: Player, partner: str | Mapping[str, str]) -> str | None:
         """Return the agent that was asked for as a player; None is a person."""

@@ -126,6 +126,33 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     return app
 
 
+def person_app(page: Any, options: ServerOptions, farewell: str) -> Starlette:
+    """Return an application that has one page, see `iglu_marl.web.human`. farewell: text for a person who has left."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        page.loop = asyncio.get_running_loop()
+        yield
+
+    async def left(_: Request) -> Response:
+        return PlainTextResponse(farewell)
+
+    app = Starlette(
+        routes=[
+            Route("/", left),
+            Route("/play", _page("play.html")),
+            Route("/static/{name}", static_file),
+            Route("/api/help", help_texts),
+            Route("/api/texts", no_texts),
+            WebSocketRoute("/ws", connection),
+        ],
+        middleware=[Middleware(Guard, options.hosts, options.requests_per_s, False)],
+        lifespan=lifespan,
+    )
+    app.state.rooms = page
+    return app
+
+
 def options_for(study: Study, options: ServerOptions) -> ServerOptions:
     """Return the options of a server that runs a study. Raises `ConfigError` if it cannot."""
     if options.team not in ({}, study.game):

@@ -1,4 +1,4 @@
-"""People as agents: what keys and mouse become in each encoding, what they are shown, and the line they write in."""
+"""A person at a window: what keys and mouse become in each encoding, what is shown, and the text line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ pygame = pytest.importorskip("pygame")
 
 from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-from people import PlayedWindow, click, key_down, key_up, move_mouse, post, press, write  # noqa: E402
+from people import PlayedWindow, click, key_down, key_up, move_mouse, post, press  # noqa: E402
 
 import iglu_marl  # noqa: E402
 from iglu_marl import Agent, AgentError, Controls, Role, Task, Worlds  # noqa: E402
-from iglu_marl.agents import HumanArchitect, HumanBuilder, ScriptedBuilder  # noqa: E402
+from iglu_marl.agents import WindowBuilder  # noqa: E402
 from iglu_marl.agents.human.builder import MOUSE_DEG  # noqa: E402
 from iglu_marl.agents.human.controls import InputMapper  # noqa: E402
 from iglu_marl.agents.human.player import PlayerWindow  # noqa: E402
@@ -330,7 +330,7 @@ def test_the_cursor_stays_in_the_text(doings: list[tuple[str, str]]) -> None:
 
 def watched(story: Any, **options: Any) -> PlayerWindow:
     """A window with a person before it; the story is called with the window."""
-    window = PlayedWindow(iter(()), engine="software", size=(300, 400), **options)
+    window = PlayedWindow(iter(()), size=(300, 400), **options)
     window.script = story(window)
     return PlayerWindow(window)
 
@@ -352,14 +352,11 @@ def place_ahead(window: PlayedWindow) -> Iterator[None]:
         yield
 
 
-def test_they_are_agents() -> None:
+def test_it_is_an_agent() -> None:
     cockpit = watched(idle)
-    for human in (HumanBuilder(cockpit=cockpit), HumanArchitect(cockpit=cockpit)):
-        assert isinstance(human, Agent)
+    assert isinstance(WindowBuilder(cockpit=cockpit), Agent)
     with pytest.raises(AgentError, match="cannot play the architect"):
-        HumanBuilder(cockpit=cockpit).reset(Role.ARCHITECT, 0)
-    with pytest.raises(AgentError, match="cannot play the builder"):
-        HumanArchitect(cockpit=cockpit).reset(Role.BUILDER, 0)
+        WindowBuilder(cockpit=cockpit).reset(Role.ARCHITECT, 0)
 
 
 @pytest.mark.slow
@@ -375,7 +372,7 @@ def test_they_are_agents() -> None:
 )
 def test_a_person_in_the_single_agent_environments(name: str, options: dict[str, Any]) -> None:
     env = gym.make(name, tasks=RED_AHEAD, **options)
-    builder = HumanBuilder.for_env(env, cockpit=watched(place_ahead), step_s=0.0)
+    builder = WindowBuilder.for_env(env, cockpit=watched(place_ahead), step_s=0.0)
     trajectory = iglu_marl.play(env, builder, seed=1)
     builder.close()
     assert trajectory.completed
@@ -383,7 +380,7 @@ def test_a_person_in_the_single_agent_environments(name: str, options: dict[str,
 
 def test_a_person_in_the_parallel_environment() -> None:
     env = iglu_marl.parallel_env(tasks=RED_AHEAD, controls="human-level")
-    builder = HumanBuilder.for_env(env, cockpit=watched(place_ahead), step_s=0.0)
+    builder = WindowBuilder.for_env(env, cockpit=watched(place_ahead), step_s=0.0)
     agents = {"architect": iglu_marl.agents.ScriptedArchitect.for_env(env), "builder": builder}
     assert iglu_marl.play(env, agents, seed=1).completed
     builder.close()
@@ -409,7 +406,7 @@ def test_a_builder_cannot_see_the_target() -> None:
         env = iglu_marl.raw_env(
             tasks=Task("", [block]), builder_sees=("pose", "grid", "inventory", "dialog"), max_steps=24
         )
-        builder = HumanBuilder.for_env(env, cockpit=watched(story), step_s=0.0)
+        builder = WindowBuilder.for_env(env, cockpit=watched(story), step_s=0.0)
         silent = iglu_marl.agents.RandomArchitect.for_env(env, silence=1.0)
         iglu_marl.play(env, {"architect": silent, "builder": builder}, seed=1)
         builder.close()
@@ -421,7 +418,7 @@ def test_a_builder_cannot_see_the_target() -> None:
 def test_nothing_to_see_is_an_error() -> None:
     env = iglu_marl.raw_env(tasks=RED_AHEAD, builder_sees=("dialog", "pose"))
     env.reset(seed=0)
-    builder = HumanBuilder.for_env(env, cockpit=watched(idle))
+    builder = WindowBuilder.for_env(env, cockpit=watched(idle))
     builder.reset(Role.BUILDER, 0)
     with pytest.raises(AgentError, match=r"got \['agentPos', 'dialog'\]"):
         builder.act(env.observe("builder_0"))
@@ -430,11 +427,11 @@ def test_nothing_to_see_is_an_error() -> None:
 
 
 def test_what_this_game_does_not_have_is_said() -> None:
-    """No speaking, no turns, no switching, no blocks: each key gets a note, and nothing happens."""
+    """No speaking, no turns, no blocks: each key gets a note, and nothing happens."""
     notes = []
 
     def story(window: PlayedWindow) -> Iterator[None]:
-        for name in ("t", "y", "tab", "6"):
+        for name in ("t", "y", "6"):
             yield
             press(name, name if len(name) == 1 else "")
             yield
@@ -448,13 +445,12 @@ def test_what_this_game_does_not_have_is_said() -> None:
     task = Task("", [*start, (0, -1, -2, 6)], starting_grid=start)
     env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=task)
     cockpit = watched(story)
-    builder = HumanBuilder.for_env(env, cockpit=cockpit, step_s=0.0)
+    builder = WindowBuilder.for_env(env, cockpit=cockpit, step_s=0.0)
     with pytest.raises(WindowClosed):
         iglu_marl.play(env, builder, seed=0)
     assert notes[0] == "In this game the builder cannot speak."
     assert notes[1] == "In this game there are no turns to end."
-    assert notes[2] == "In this game you cannot switch between walking and flying."
-    assert notes[4] == "No red blocks are left."
+    assert notes[3] == "No red blocks are left."
 
 
 def test_leaving_the_window_releases_the_keys() -> None:
@@ -473,7 +469,7 @@ def test_leaving_the_window_releases_the_keys() -> None:
 
     places: list[np.ndarray] = []
     env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=RED_AHEAD)
-    builder = HumanBuilder.for_env(env, cockpit=watched(story), step_s=0.0)
+    builder = WindowBuilder.for_env(env, cockpit=watched(story), step_s=0.0)
     with pytest.raises(WindowClosed):
         iglu_marl.play(env, builder, seed=0)
     assert places[0][2] < -0.2
@@ -484,138 +480,8 @@ def test_time_passes_as_in_the_world() -> None:
     import time
 
     env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=RED_AHEAD, max_steps=8)
-    builder = HumanBuilder.for_env(env, cockpit=watched(idle))
+    builder = WindowBuilder.for_env(env, cockpit=watched(idle))
     started = time.monotonic()
     iglu_marl.play(env, builder, seed=0)
     assert 0.3 < time.monotonic() - started < 5.0
     builder.close()
-
-
-# ----------------------------------------------------------------------------------------------- the architect
-
-
-def saying(*texts: str) -> Any:
-    def story(window: PlayedWindow) -> Iterator[None]:
-        for text in texts:
-            yield
-            write(text)
-            press("return", "\r")
-        while True:
-            yield
-
-    return story
-
-
-def test_an_architect_in_a_single_agent_environment() -> None:
-    architect = HumanArchitect(cockpit=watched(saying("Red, two ahead.", "", "Now.")))
-    env = gym.make("IGLUGridworld-v0", tasks=RED_AHEAD, architect=architect, turn_steps=2, render=False)
-    observation, _ = env.reset(seed=0)
-    for _ in range(5):
-        observation, *_ = env.step(0)
-    assert observation["dialog"] == "<Architect> Red, two ahead.\n<Architect> Now."
-    env.close()
-    assert architect.cockpit.window.closed
-
-
-def test_an_architect_with_a_closed_vocabulary() -> None:
-    """Words become tokens; a line that is too long stays, to be made shorter."""
-
-    def story(window: PlayedWindow) -> Iterator[None]:
-        yield
-        write("place " * 20)
-        press("return", "\r")
-        yield
-        yield
-        assert "20 tokens" in cockpit.overlay().note
-        assert cockpit.line.text.startswith("place place")
-        press("u", ctrl=True)
-        yield
-        write("place a red block")
-        press("return", "\r")
-        yield
-
-    cockpit = watched(story)
-    env = iglu_marl.raw_env(tasks=RED_AHEAD, chat="tokens")
-    env.reset(seed=0)
-    architect = HumanArchitect.for_env(env, cockpit=cockpit)
-    architect.reset(Role.ARCHITECT, 0, task=RED_AHEAD)
-    action = architect.act(env.observe("architect_0"))
-    assert env.action_space("architect_0").contains(action)
-    env.step(action)
-    assert env.unwrapped.episode.dialogue.text == "<Architect> place a red block"
-    architect.close()
-
-
-def test_the_architects_view() -> None:
-    """The ghost, the camera and the score follow keys, mouse and build."""
-    sights = []
-
-    def story(window: PlayedWindow) -> Iterator[None]:
-        def note() -> None:
-            sights.append((architect.view(""), architect.orbit.azimuth_deg, architect.orbit.elevation_deg))
-
-        yield
-        note()
-        press("f2")
-        yield
-        note()
-        move_mouse(50, 10, held=(0, 0, 1))
-        move_mouse(500, 10)  # no button: nothing turns
-        yield
-        note()
-        post(pygame.MOUSEWHEEL, x=0, y=2)
-        press("page down")
-        yield
-        note()
-        press("f3")
-        yield
-        note()
-
-    cockpit = watched(story)
-    start = [(0, -1, -2, 6)]
-    task = Task("", [*start, (1, -1, -2, 1)], starting_grid=start)
-    env = iglu_marl.raw_env(tasks=task)
-    env.reset(seed=0)
-    architect = HumanArchitect.for_env(env, cockpit=cockpit)
-    architect.reset(Role.ARCHITECT, 0, task=task)
-    with pytest.raises(WindowClosed):
-        architect.act(env.observe("architect_0"))
-    first, no_ghost, turned, wheeled, again = sights
-    assert (first[0].intersection, first[0].target_blocks, first[0].complete) == (1, 2, False)
-    assert np.array_equal(first[0].aligned_target, task.target_grid)
-    assert no_ghost[0].aligned_target is None
-    assert turned[1:] == pytest.approx((first[1] - 20.0 + (360 if first[1] < 20 else 0), first[2] + 4.0))
-    assert wheeled[1:] == pytest.approx(((turned[1] + 15.0) % 360, turned[2] + 10.0))
-    assert again[1:] == first[1:]
-
-
-def test_what_is_typed_while_the_builder_works_is_said_next() -> None:
-    def story(window: PlayedWindow) -> Iterator[None]:
-        yield
-        write("Place a red block on the ground, 2 blocks north of the centre.")
-        press("return", "\r")
-        yield
-        write("Well done.")
-        press("return", "\r")
-        while True:
-            yield
-
-    cockpit = watched(story)
-    env = iglu_marl.raw_env(
-        tasks=Task("", [(0, -1, -2, 6), (5, 5, 5, 1)]), builder_sees=("dialog", "pose", "grid")
-    )
-    architect = HumanArchitect.for_env(env, cockpit=cockpit, step_s=0.0)
-    said: list[str] = []
-
-    def on_step(game: Any) -> None:
-        said[:] = [utterance.text for utterance in game.unwrapped.episode.dialogue]
-        architect.watch(game)
-        if len(said) == 2:
-            cockpit.window.close()
-
-    with pytest.raises(WindowClosed):
-        iglu_marl.play(
-            env, {"architect": architect, "builder": ScriptedBuilder.for_env(env)}, seed=0, on_step=on_step
-        )
-    assert said == ["Place a red block on the ground, 2 blocks north of the centre.", "Well done."]
-    assert env.unwrapped.episode.worlds.grid[0, 0, 5, 3] == 6

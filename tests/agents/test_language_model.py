@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -137,8 +138,9 @@ def test_train_and_predict_from_the_command_line(
 ) -> None:
     monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
     pack, tuned = str(small_corpus(tmp_path / "pack")), str(tmp_path / "tuned")
-    train = ["train", "llm", "--base", str(base), "--data", pack, "--output", tuned, "--device", "cpu"]
-    done = CliRunner().invoke(app, [*train, "--held-out", "2", "--batch-size", "32", "--json"])
+    train = ["llm", "--base", str(base), "--data", pack, "--output", tuned, "--device", "cpu"]
+    trainer = runpy.run_path(str(ROOT / "examples" / "train_predictors.py"))["app"]
+    done = CliRunner().invoke(trainer, [*train, "--held-out", "2", "--batch-size", "32", "--json"])
     assert done.exit_code == 0, done.output
     notes = json.loads(done.stdout)
     assert notes["steps"] == 2

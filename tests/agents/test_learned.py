@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 from made_packs import cache as cache
 from probing import weighed
-from requirements import require
+from requirements import ROOT, require
 from talkers import Speaker
 from typer.testing import CliRunner
 
@@ -26,11 +27,11 @@ from iglu_marl import ConfigError, DataError, Dialogue, Role, Task
 from iglu_marl.agents import LearnedBuilder, agents_for
 from iglu_marl.cli import app
 from iglu_marl.commands.predict import samples_of
-from iglu_marl.commands.train import corpus_parts
 from iglu_marl.core.grid import NetAction, blocks_to_grid, cells_of
 from iglu_marl.data.mdc.corpus import Corpus
 from iglu_marl.data.situations import Sample, Situation
 from iglu_marl.evaluation.action_prediction import nothing, predict_actions
+from iglu_marl.evaluation.prediction_samples import corpus_parts
 
 pytestmark = pytest.mark.system
 
@@ -675,16 +676,17 @@ def small_corpus(folder: Path) -> Path:
 
 def test_train_and_predict_from_the_command_line(torch: Any, tmp_path: Path, cache: Path) -> None:
     pack, model = small_corpus(tmp_path / "pack"), tmp_path / "model"
-    train = ["train", "edits", "--data", str(pack), "--channels", "8", "--device", "cpu", "-o", str(model)]
-    done = CliRunner().invoke(app, [*train, "--epochs", "1", "--json"])
+    train = ["edits", "--data", str(pack), "--channels", "8", "--device", "cpu", "-o", str(model)]
+    trainer = runpy.run_path(str(ROOT / "examples" / "train_predictors.py"))["app"]
+    done = CliRunner().invoke(trainer, [*train, "--epochs", "1", "--json"])
     assert done.exit_code == 0, done.output
     assert {"model.json", "weights.pt", "curve.csv", "checkpoint.pt"} <= {
         path.name for path in model.iterdir()
     }
     assert set(json.loads(done.stdout)["held_out_f1"]) == {"threshold", "steps"}
-    again = CliRunner().invoke(app, [*train, "--epochs", "1"])
+    again = CliRunner().invoke(trainer, [*train, "--epochs", "1"])
     assert isinstance(again.exception, ConfigError)
-    assert CliRunner().invoke(app, [*train, "--epochs", "1", "--resume"]).exit_code == 0
+    assert CliRunner().invoke(trainer, [*train, "--epochs", "1", "--resume"]).exit_code == 0
     for decoding in ("threshold", "steps"):
         options = ["predict", "--data", str(pack), "--trained", str(model), "--decoding", decoding, "--json"]
         done = CliRunner().invoke(app, [*options, "-o", str(tmp_path / decoding)])

@@ -137,30 +137,10 @@ def test_every_agent_of_the_package_plays_by_name(name: str, tmp_path: Path) -> 
     assert [row["error"] for row in result.rows] == [""]
 
 
-AT_A_WINDOW = """
-import sys
-from people import PlayedWindow, press, write
-from iglu_marl.cli import main
-from iglu_marl.commands import game_viewer, human_game
-
-def person():
-    yield
-    if sys.argv[1] == "play":
-        write("Place a red block two north of the middle.")
-        press("return", chr(13))
-    for _ in range(60):
-        yield
-
-for command in (game_viewer, human_game):
-    command.Window = lambda title, engine: PlayedWindow(person(), title=title, engine=engine)
-sys.exit(main())
-"""  # a person who says something where people play, and leaves after a while
-
-
-def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str]:
-    """A command line in a process of its own, in an empty folder; `start`: of Python, before it."""
+def run(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """A command line in a process of its own, in an empty folder."""
     return subprocess.run(
-        [sys.executable, *(start or ("-m", "iglu_marl")), *line.split()],
+        [sys.executable, "-m", "iglu_marl", *line.split()],
         cwd=folder,
         env={**os.environ, "SDL_VIDEODRIVER": "dummy", "PYTHONPATH": str(ROOT / "tests")},
         capture_output=True,
@@ -189,20 +169,6 @@ def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:
     done = run(tmp_path, line)
     assert "Error" not in done.stderr
     assert json.loads(done.stdout)
-
-
-@pytest.mark.system
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "line", ["watch --builder pov-walker-v1", "play --role architect --partner pov-walker-v1"]
-)
-def test_trained_agents_need_no_option_at_a_window(tmp_path: Path, line: str) -> None:
-    require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
-    more = "--speed 100" if line.startswith("watch") else "--json"
-    done = run(tmp_path, f"{line} --engine software {more}", "-c", AT_A_WINDOW)
-    assert done.stderr == ""
-    if line.startswith("play"):
-        assert json.loads(done.stdout.splitlines()[-1])["builder_steps"] > 0
 
 
 @pytest.mark.parametrize(

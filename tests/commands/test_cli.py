@@ -87,7 +87,7 @@ def test_help_imports_nothing_heavy() -> None:
     """Help is shown at once; what a command needs is imported when it runs."""
     code = (
         "import sys; from typer.testing import CliRunner; from iglu_marl.cli import app\n"
-        "for words in ([], ['play'], ['watch'], ['bench'], ['language', 'parse'], ['train', 'edits']):\n"
+        "for words in ([], ['play'], ['show'], ['demo'], ['data', 'browse']):\n"
         "    assert CliRunner().invoke(app, [*words, '--help']).exit_code == 0\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
@@ -100,9 +100,8 @@ def test_help_imports_nothing_heavy() -> None:
     [
         "demo -o {}",
         "record {}",
-        "film --world-file {} -o a.mp4",
+        "show kite -o {}.png",
         "serve --folder {}",
-        "conformance --save {}",
     ],
 )
 def test_a_path_of_5000_characters(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +114,7 @@ def test_a_path_of_5000_characters(words: str, tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("render replay --controls discrete", "--controls is 'discrete', expected one of walking, flying"),
+        ("show kite -o a.html --controls discrete", "--controls is 'discrete', expected one of walking, flying"),
         ("demo --video-format avi", "--video-format is 'avi', expected one of mp4, gif, both, none"),
         ("evaluate --controls swimming", "--controls is 'swimming', expected one of walking, flying, human-level"),
         ("evaluate --chat signs", "--chat is 'signs', expected one of text, tokens"),
@@ -126,13 +125,11 @@ def test_a_path_of_5000_characters(words: str, tmp_path: Path, monkeypatch: pyte
         ("evaluate --count 0", "--count is 0, expected an integer of 1 or more"),
         ("evaluate --max-steps 0", "--max-steps is 0, expected an integer of 1 or more"),
         ("evaluate --task-source nowhere.py:Tasks", "--task-source is 'nowhere.py:Tasks', which cannot be imported"),
-        ("language sample --seed -1", "--seed is -1, expected an integer of 0 or more"),
+        ("record a.jsonl --seed -1", "--seed is -1, expected an integer of 0 or more"),
         ("predict --split dev", "--split is 'dev', expected one of train, val, test"),
         ("predict --decoding guess", "--decoding is 'guess', expected one of threshold, steps"),
-        ("render structure kite --width 20", "--width is 20, expected 128..4096 pixels"),
+        ("show kite -o a.png --width 20", "--width is 20, expected 128..4096 pixels"),
         ("serve --port 70000", "--port is 70000, expected 0..65535"),
-        ("train edits -o x --learning-rate 0", "--learning-rate is 0.0, expected a number above 0"),
-        ("train edits -o x --precision double", "--precision is 'double', expected one of auto"),
     ],
 )  # fmt: skip
 def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None:
@@ -143,7 +140,7 @@ def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None
 
 def written_options() -> Iterator[tuple[str, str]]:
     """Every command with an option or argument for a file or folder to write."""
-    names = {"--output", "--pictures", "--video", "--html", "--upstream", "--save"}
+    names = {"--output", "--pictures", "--upstream"}
     arguments = {"folder": "benchmark site {}", "output": "record {}"}
     for words, command in commands():
         for param in command.params:
@@ -165,7 +162,7 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     """Before anything is played or read: nothing else of these commands is right, and that is noticed later."""
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
-    suffix = ".mp4" if words.startswith("film") else ""
+    suffix = ".mp4" if words.startswith("show") else ""
     with pytest.raises(ConfigError, match=rf"{place}{suffix}'? cannot be (written|used as a path): "):
         CliRunner().invoke(app, words.format(place + suffix).split(), catch_exceptions=False)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
@@ -231,8 +228,28 @@ def test_an_option_has_one_type_in_every_command() -> None:
                     re.findall(r"int|float|bool|Path|str", str(types.get(param.name)))
                 )
     several = {option for option, types in found.items() if option.startswith("-") and len(types) > 1}
-    # A Minari dataset has a name, other outputs are paths; sessions have names or numbers; studies have one folder.
-    assert several <= {"--output", "-o", "--session", "--upstream", "--task-source"}
+    # A Minari dataset has a name, other outputs are paths; studies have one folder.
+    assert several <= {"--output", "-o", "--upstream", "--task-source"}
+
+
+def test_the_numbers_of_commands() -> None:
+    leaves = [words for words, _ in commands()]
+    assert len(leaves) <= 36
+    assert len({words[0] for words in leaves}) <= 18
+
+
+@pytest.mark.parametrize(("words", "command"), list(commands()), ids=lambda value: str(value)[:40])
+def test_every_command_has_an_example(words: tuple[str, ...], command: Any) -> None:
+    examples = [line.strip() for line in command.epilog.splitlines() if "iglu-marl" in line]
+    assert examples
+    for example in examples:
+        assert example.split()[1 : len(words) + 1] == list(words)
+        names = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+        assert {word for word in example.split() if word.startswith("-")} <= names, example
+
+
+def test_the_first_panel_has_eight_commands() -> None:
+    assert len(next(iter(PANELS.values()))) == 8
 
 
 def test_every_command_is_in_a_panel() -> None:
@@ -248,10 +265,9 @@ def test_every_command_is_in_a_panel() -> None:
     [
         ("demo --task ligthhouse", "--task is 'ligthhouse' (did you mean 'lighthouse'?)"),
         ("demo --controls Walking", "--controls is 'Walking' (did you mean 'walking'?)"),
-        ("play --partner scriptd", "--partner is 'scriptd' (did you mean 'scripted'?)"),
+        ("play --partner scriptd", "the architect 'scriptd' is unknown (did you mean 'scripted'?)"),
         ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
-        ("render structure kites", "no structure 'kites' (did you mean 'kite'?)"),
-        ("render diff bridg --turn 1", "no session of 'bridg' (did you mean 'bridge'?)"),
+        ("show kites -o a.png", "no structure 'kites' (did you mean 'kite'?)"),
         ("benchmark run see-place", "level is 'see-place' (did you mean 'see-place-v1'?)"),
         ("benchmark list picturs", "NAMES is 'picturs' (did you mean 'pictures'?)"),
         ("data info iglu-multiturns", "no pack 'iglu-multiturns' (did you mean 'iglu-multiturn'?)"),
@@ -297,9 +313,7 @@ def test_errors_name_options_not_arguments(
         ("evaluate -o new", "iglu_marl.evaluation.evaluate", "Finished games are in new"),
         ("record new.jsonl", "iglu_marl.recording.rollout.play", "0 complete games are in new.jsonl"),
         ("demo -o new", "iglu_marl.commands.demo._played_game", "nothing"),
-        ("bench --quick", "iglu_marl.commands.bench.measure_all", "No measurement is kept."),
         ("benchmark run told-place-v0", "iglu_marl.benchmark.run", "No result is written"),
-        ("benchmark audit see-place-v1 -o a.json", "iglu_marl.benchmark.audit", "Whole audits are in a.json"),
     ],
 )
 def test_a_stopped_command_says_what_is_kept(
@@ -323,24 +337,6 @@ def test_a_stopped_command_says_what_is_kept(
     assert "Stopped. " in done.output
     assert said in done.output
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_choices_are_those_of_the_code() -> None:
-    """Names that are written in an option are those which the code knows."""
-    from iglu_marl.commands.game_viewer import CAMERAS
-    from iglu_marl.language.questions import KINDS
-    from iglu_marl.rendering.ui.window import ENGINES
-
-    found = dict(commands())
-    for words, option, names in (
-        (("play",), "engine", ENGINES),
-        (("watch",), "engine", ENGINES),
-        (("watch",), "camera", CAMERAS),
-        (("language", "sample"), "kind", KINDS),
-    ):
-        (param,) = (param for param in found[words].params if param.name == option)
-        for name in names:
-            assert name in param.help, (words, option)
 
 
 def test_the_ways_to_decode_are_those_of_the_code() -> None:

@@ -66,26 +66,7 @@ def test_structures(shell: Callable[..., str]) -> None:
     shell("tasks", "--task-source", "structures.json", "--pictures", FILE_NAME, kept="[bold]")
     unknown = shell("demo", "--task-source", "structures.json", "--task", "[/y]")
     assert "--task is '[/y]', expected one of" in unknown
-    shell(
-        "language",
-        "parse",
-        "how many red blocks are there?",
-        "--structure",
-        HOSTILE,
-        "--task-source",
-        "structures.json",
-        kept="",
-    )
-    shell(
-        "render",
-        "structure",
-        "plain",
-        "--task-source",
-        "structures.json",
-        "-o",
-        f"{FILE_NAME}.png",
-        kept="[bold]",
-    )
+    shell("show", "plain", "--task-source", "structures.json", "-o", f"{FILE_NAME}.png", kept="[bold]")
 
 
 def test_games_and_recordings(shell: Callable[..., str]) -> None:
@@ -99,8 +80,7 @@ def test_games_and_recordings(shell: Callable[..., str]) -> None:
     file.write_text(text)
     Path(FILE_NAME).joinpath("copy.jsonl").write_text(text)
     shell("replay", file, Path(FILE_NAME) / "copy.jsonl")
-    shell("replay", file, "--html", f"{FILE_NAME}.html")
-    shell("render", "replay", file, "-o", f"{FILE_NAME}.html", kept="[bold]")
+    shell("show", file, "-o", f"{FILE_NAME}.html", kept="[bold]")
     file.write_text(text.replace('"task"', json.dumps(HOSTILE)))
     shell("replay", file, kept="Error:")
     shell("record", "--repair", file, kept="")
@@ -124,8 +104,8 @@ def test_packs(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> No
         own = [] if words == "list" else ["iglu-multiturn"]
         shell("data", words, *own, kept="" if words == "list" else "[bold]")
     shell("data", "verify", "iglu-singleturn", "--data", FILE_NAME, kept="[bold]")
-    shell("film", "--world-file", "step-2", "--data", FILE_NAME, "-o", "film.html", kept="[bold]")
-    shell("film", "--world-file", "step-3", "--data", FILE_NAME, kept="[bold]")
+    shell("show", f"{FILE_NAME}/step-2", "--data", FILE_NAME, "-o", "film.html", kept="[bold]")
+    shell("show", f"{FILE_NAME}/step-3", "--data", FILE_NAME, "-o", "film.html", kept="[bold]")
     shell("questions", "--data", FILE_NAME, kept="[bold]")
     shell("data", "export", "iglu-multiturn", "-o", f"{FILE_NAME}.jsonl", kept="")
 
@@ -141,8 +121,9 @@ def test_what_a_person_played_and_a_study(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("web", importlib.util.find_spec("sqlalchemy"), "sqlalchemy is not installed (the extra `web`)")
-    numbers = dict.fromkeys(("intersection", "target_blocks", "builder_steps", "architect_turns"), 1)
-    play_command._summary({"task": HOSTILE, "end": "left", "recording": HOSTILE, **numbers})
+    play_command.print_games(
+        [{"task": HOSTILE, "completed": False, "right": 1, "blocks": 1, "recording": HOSTILE}]
+    )
     checked(capsys)
     rows = [{"condition": HOSTILE, "stage": HOSTILE, "participants": 1}]
     store = SimpleNamespace(do=lambda *_: rows, close=lambda: None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
 from collections import Counter
@@ -13,14 +12,11 @@ import pytest
 import reference_evaluator as witness
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from iglu_marl import LanguageError
-from iglu_marl.cli import app
-from iglu_marl.commands.language import pairs
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, blocks_to_grid, color_id
 from iglu_marl.language.blocks import Failure, Reason
-from iglu_marl.language.generator import FRAMES, Generator
+from iglu_marl.language.generator import FRAMES, Generator, Record
 from iglu_marl.language.goals import (
     SPLITS,
     Goal,
@@ -45,7 +41,7 @@ from iglu_marl.language.questions import (
 from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.scene.program import COLOR_WORDS, Program
-from iglu_marl.language.scene.random_scenes import arrange, draw_pieces, random_world
+from iglu_marl.language.scene.random_scenes import SIMPLE, VARIED, arrange, draw_pieces, random_world
 from iglu_marl.language.templates import words
 from iglu_marl.language.vocabulary import vocabulary_words
 from iglu_marl.tasks import sample_task
@@ -54,6 +50,17 @@ from iglu_marl.tasks import sample_task
 
 RED = Phrase("block", ("red",))
 ROW = Phrase("row", ("orange",), 3)
+
+
+def pairs(count: int, seed: int) -> Iterator[tuple[Record, BlockGrid, float, bool]]:
+    """Yield records about random worlds: record, world, yaw of the builder, whether the world is new."""
+    rng, generator = np.random.default_rng(seed), Generator()
+    for number in range(count):
+        if number % 10 == 0:
+            grid = random_world(rng, shapes=SIMPLE if rng.random() < 0.5 else VARIED)
+            yaw_deg = float(rng.uniform(0, 360))
+            scene = Scene(grid, yaw_deg)
+        yield generator.sample(scene, rng), grid, yaw_deg, number % 10 == 0
 
 
 # ----------------------------------------------------------------------------------------------------- wordings
@@ -499,31 +506,6 @@ def test_goal_tasks() -> None:
     drawn = sample_task(GoalTasks(scenes=random_world), np.random.default_rng(0))
     assert isinstance(drawn, GoalTask)
     assert not drawn.goal.holds(drawn.start_grid)
-
-
-# ----------------------------------------------------------------------------------------------------- commands
-
-
-def test_command_sample() -> None:
-    done = CliRunner().invoke(app, ["language", "sample", "--count", "12", "--kind", "question", "--json"])
-    assert done.exit_code == 0
-    records = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(records) == 12
-    assert all(parse(record["question"]).program.text == record["program"] for record in records)
-    assert "A new world" in CliRunner().invoke(app, ["language", "sample", "--count", "2"]).stdout
-    for wrong in (["--count", "0"], ["--kind", "poem"], ["--seed", "-1"]):
-        done = CliRunner().invoke(app, ["language", "sample", *wrong])
-        assert done.exit_code != 0
-
-
-def test_command_parse() -> None:
-    command = ["language", "parse", "How many blocks are there?", "--structure", "lighthouse", "--json"]
-    facts = json.loads(CliRunner().invoke(app, command).stdout)
-    assert facts["program"] == "count(filter_shape(scene(),block))"
-    assert facts["answer"] > 10
-    shown = CliRunner().invoke(app, command[:-1]).stdout
-    assert "filter_shape block" in shown
-    assert CliRunner().invoke(app, ["language", "parse", "Make me a sandwich"]).exit_code == 1
 
 
 def test_statements_answer_as_questions_do() -> None:

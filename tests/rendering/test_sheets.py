@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +9,8 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
-from typer.testing import CliRunner
 
-from iglu_marl import ConfigError, DataError, GridError
-from iglu_marl.cli import app
+from iglu_marl import GridError
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
 from iglu_marl.rendering import change_sheet, contact_sheet, layers_view, top_view
@@ -23,7 +18,6 @@ from iglu_marl.rendering.colors import ADDED, RECOLORED, REMOVED
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.sheets import CHANGE_SIZE, SHEET_SIZE
 from iglu_marl.rendering.top_down import change_of
-from iglu_marl.tasks import BundledTasks
 
 EMPTY = np.zeros(ZONE_SHAPE, np.int8)
 SOME = blocks_to_grid([(2, -1, 1, 6), (2, 0, 1, 3), (-4, 3, -2, 1), (0, -1, 5, 4)])
@@ -219,98 +213,3 @@ def test_a_change_sheet_marks_each_kind_in_the_difference() -> None:
         change_sheet(np.zeros((3, 3)), SOME)
     with pytest.raises(RenderError):
         change_sheet(SOME, SOME, size=(100, 100))
-
-
-# --------------------------------------------------------------------------------------------------------- commands
-
-FILE = {
-    "colours": {"1": "red", "2": "blue"},
-    "structures": {
-        "C7": {"name": "dots", "blocks": [[0, -1, 0, 1], [1, -1, 0, 2]]},
-        "two": {"blocks": [[0, -1, 0, 1]]},
-    },
-}
-
-
-@pytest.fixture
-def structures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(FILE), encoding="utf-8")
-    return path
-
-
-def told(*words: object) -> Any:
-    """What `iglu-marl render ... --json` prints."""
-    done = CliRunner().invoke(app, ["render", *map(str, words), "--json"])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
-
-
-def picture_of(path: str | Path) -> Picture:
-    with Image.open(path) as image:
-        return np.asarray(image.convert("RGB"))
-
-
-@pytest.mark.slow
-def test_render_structure(structures: Path, tmp_path: Path) -> None:
-    facts = told("structure", "C7", "--task-source", structures, "-o", tmp_path / "c7.png")
-    assert facts == {"structure": "C7", "view": "sheet", "blocks": 2, "file": str(tmp_path / "c7.png")}
-    expected = contact_sheet(blocks_to_grid([(0, -1, 0, 6), (1, -1, 0, 1)]), title="C7: dots")
-    assert (picture_of(tmp_path / "c7.png") == expected).all()
-    assert told("structure", "kite")["file"] == "kite.png"
-    assert picture_of("kite.png").shape == (*SHEET_SIZE, 3)
-    for view in ("orbit", "top", "layers"):
-        told("structure", "kite", "--view", view, "--width", 320, "-o", f"{view}.png")
-        assert picture_of(f"{view}.png").shape[1] == 320
-    kite = BundledTasks(mode="structures").tasks["kite"][0]
-    assert (picture_of("top.png") == top_view(kite[len(kite) - 1].target_grid, size=(320, 320))).all()
-
-
-def test_render_diff(structures: Path) -> None:
-    task = BundledTasks().tasks["kite"][2][1]
-    facts = told("diff", "kite", "--session", 3, "--turn", 2)
-    change = change_of(task.start_grid, task.target_grid)
-    assert {name: facts[name] for name in change._fields} == {
-        name: int(mask.sum()) for name, mask in change._asdict().items()
-    }
-    expected = change_sheet(
-        task.start_grid, task.target_grid, title="kite, session 3, turn 2", caption=task.instruction
-    )
-    assert (picture_of("kite-diff.png") == expected).all()
-    facts = told("diff", "two", "--to", "C7", "--task-source", structures, "-o", "d.png", "--width", 560)
-    assert (facts["added"], facts["removed"], facts["kept"]) == (1, 0, 1)
-    assert picture_of("d.png").shape[1] == 560
-    assert told("diff", "two", "--task-source", structures)["added"] == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "error", "message"),
-    [
-        (["structure", "nothing"], ConfigError, "kite"),
-        (["structure", "C7"], DataError, "C7|Minecraft Dialogue Corpus"),
-        (["structure", "kite", "--view", "inside"], ConfigError, "--view is 'inside'"),
-        (["structure", "kite", "--width", 20], ConfigError, "--width is 20"),
-        (["structure", "kite", "-o", "kite.jpg"], RenderError, "kite.jpg"),
-        (["structure", "kite", "-o", "no/kite.png"], ConfigError, "no/kite.png cannot be written"),
-        (["structure", "x", "--task-source", "mine.json"], ConfigError, "C7, two"),
-        (["structure", "x", "--task-source", "gone.json"], ConfigError, "gone.json"),
-        (["diff", "kite", "--turn", 99], ConfigError, r"--turn is 99, expected 1\.\.3"),
-        (["diff", "kite", "--session", 0, "--turn", 1], ConfigError, r"--session is 0, expected 1\.\."),
-        (["diff", "x", "--turn", 1], ConfigError, "no session of 'x'"),
-        (["diff", "kite", "--turn", 1, "--to", "train"], ConfigError, "--to"),
-        (["replay", "gone.html"], RenderError, "gone.html: it cannot be read"),
-        (["replay", "mine.json"], RenderError, "mine.json has the format None"),
-        (["replay", "--controls", "swimming"], ConfigError, "swimming"),
-        (["replay", "--seed", -1], ConfigError, "--seed is -1"),
-    ],
-)
-def test_render_says_what_is_wrong(
-    structures: Path, monkeypatch: pytest.MonkeyPatch, words: list[Any], error: type, message: str
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(structures.parent))  # no packs of this user's
-    with pytest.raises(error, match=message):
-        told(*words)

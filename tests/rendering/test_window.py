@@ -23,7 +23,7 @@ from requirements import require  # noqa: E402
 
 import iglu_marl  # noqa: E402
 from iglu_marl import Task  # noqa: E402
-from iglu_marl.rendering import Window  # noqa: E402
+from iglu_marl.rendering import OpenGLRenderer, Painter, Window  # noqa: E402
 from iglu_marl.rendering.camera import cell_in_sight  # noqa: E402
 from iglu_marl.rendering.ui import screens, widgets  # noqa: E402
 from iglu_marl.rendering.ui.layers import SceneLayer, composite  # noqa: E402
@@ -221,7 +221,6 @@ def painted(layer):
 
 def test_every_screen_in_every_size(window):
     """From tiny to large nothing fails, and the picture fills the window."""
-    angles = screens.OrbitAngles()
     target = np.roll(GRID, 1, axis=1)
     architect = screens.ArchitectView(
         target, GRID, target, POSE, dialogue=TALK, intersection=1, target_blocks=3, facts=(("turn", "2"),)
@@ -233,15 +232,28 @@ def test_every_screen_in_every_size(window):
         hints=(("?", "help"),),
     )
     for size in ((40, 60), (200, 160), (270, 480), (400, 1300), (700, 400)):
-        for shown in (overlay, screens.Overlay()):
-            for layers in (
-                screens.builder_screen(builder_view(), size, shown),
-                screens.architect_screen(architect, size, shown, angles),
-                screens.onlooker_screen(builder_view(), architect, "A title", size, shown, angles),
-            ):
-                picture = np.array(composite(layers, size, smoothing=1))
-                assert picture.shape == (*size, 3)
-                assert picture.std(axis=(0, 1)).min() > 5
+        for layers in (
+            screens.builder_screen(builder_view(), size, overlay),
+            screens.builder_screen(builder_view(), size, screens.Overlay()),
+            screens.onlooker_screen(builder_view(), architect, "A title", size),
+        ):
+            picture = np.array(composite(layers, size, smoothing=1))
+            assert picture.shape == (*size, 3)
+            assert picture.std(axis=(0, 1)).min() > 5
+
+
+def test_the_chat_is_below_the_view():
+    """What is said changes only the lowest quarter of a builder's window."""
+    size = (600, 960)
+    silent, spoken = (
+        np.array(
+            composite(screens.builder_screen(builder_view(dialogue=talk), size, screens.Overlay()), size)
+        )
+        for talk in ((), TALK)
+    )
+    changed = (silent != spoken).any(axis=(1, 2))
+    assert changed[456:].any()
+    assert not changed[:456].any()
 
 
 def test_the_block_that_is_looked_at_is_bright():
@@ -332,35 +344,34 @@ def seen(display, window, patience_s=5.0):
         time.sleep(0.05)
 
 
-def open_or_skip(window):
-    try:
-        window.open()
-    except RenderError as error:
-        require("opengl", window.engine != "opengl", str(error))
-        raise
+def refuse_opengl(monkeypatch):
+    def missing(*_):
+        raise RenderError("no OpenGL here")
+
+    monkeypatch.setattr("iglu_marl.rendering.opengl.renderer.load_library", missing)
 
 
-@pytest.mark.parametrize("engine", ["software", "opengl", "auto"])
-def test_a_screen_in_a_real_window(on_screen, engine):
-    window = Window("a test", engine=engine, size=(400, 640))
-    open_or_skip(window)
+@pytest.mark.parametrize("opengl", [True, False])
+def test_a_screen_in_a_real_window(on_screen, window, opengl, monkeypatch):
+    """OpenGL draws it; the painter where OpenGL does not run."""
+    if not opengl:
+        refuse_opengl(monkeypatch)
+    window.open((400, 640))
+    require("opengl", not opengl or isinstance(window._renderer, OpenGLRenderer), "OpenGL does not run here")
+    assert isinstance(window._renderer, OpenGLRenderer if opengl else Painter)
     assert pygame.display.get_driver() == "x11"
     layers = screens.builder_screen(builder_view(), window.size, screens.Overlay())
     window.draw(layers)
     picture = window.read()
     assert np.array_equal(seen(on_screen, window), picture)
-    reference = np.asarray(composite(layers, window.size))
-    off = np.abs(picture.astype(int) - reference).max(axis=2)
+    off = np.abs(picture.astype(int) - composite(layers, window.size, window._smoothing)).max(axis=2)
     assert (off <= 3).mean() > 0.995
     window.show(np.full((20, 20, 3), (0, 99, 0), np.uint8))
     assert seen(on_screen, window)[200, 320].tolist() == [0, 99, 0]
-    window.close()
 
 
-@pytest.mark.parametrize("engine", ["software", "opengl"])
-def test_a_real_window_is_resized(on_screen, engine):
-    window = Window(engine=engine, size=(400, 640))
-    open_or_skip(window)
+def test_a_real_window_is_resized(on_screen, window):
+    window.open((400, 640))
     window.draw(screens.builder_screen(builder_view(), window.size, screens.Overlay()))
     with warnings.catch_warnings():
         warnings.simplefilter(
@@ -377,20 +388,6 @@ def test_a_real_window_is_resized(on_screen, engine):
     assert picture.shape == (500, 900, 3)
     assert np.array_equal(picture, window.read())
     assert (picture[-40:, 600:] != 0).any()
-    window.close()
-
-
-def test_a_window_without_opengl(window, monkeypatch):
-    def missing(*_):
-        raise RenderError("no OpenGL here")
-
-    monkeypatch.setattr("iglu_marl.rendering.opengl.renderer.load_library", missing)
-    with pytest.raises(RenderError, match="no OpenGL here"):
-        Window(engine="opengl").open()
-    window.open()
-    assert window.engine == "auto"
-    with pytest.raises(RenderError, match="engine"):
-        Window(engine="steam")
 
 
 def test_render_mode_human(on_screen, tmp_path: Path):

@@ -12,7 +12,7 @@ from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import as_grid
 from iglu_marl.rendering.renderer import Picture, check_picture, check_pose, check_size
 from iglu_marl.rendering.ui.layers import composite
-from iglu_marl.rendering.ui.screens import ArchitectView, BuilderView, OrbitAngles, Overlay, onlooker_screen
+from iglu_marl.rendering.ui.screens import ArchitectView, BuilderView, onlooker_screen
 
 FRAME_SIZE, MIN_FRAME_SIZE = (540, 960), (270, 480)
 
@@ -123,7 +123,7 @@ def composed_frame(
     }
     views = game_views(grid, pose=pose, pov=pov, **shown)
     double = 2 * height, 2 * width  # for smooth text
-    screen = onlooker_screen(*views, double, Overlay(), OrbitAngles(), smoothing=1)
+    screen = onlooker_screen(*views, double, smoothing=1)
     return np.array(composite(screen, double, smoothing=1).reduce(2))
 
 

@@ -1,7 +1,6 @@
-"""The screens of a game, in any size: the builder's, the architect's, and the onlooker's.
+"""The screens of a game, in any size: the builder's and the onlooker's.
 
-A screen is a list of layers from back to front, for a window to draw or for `composite` to combine. A builder's screen
-shows what its `BuilderView` has: a target only where a builder observes one, in a team.
+A screen is a list of layers from back to front, for a window to draw or for `composite` to combine.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from iglu_marl.core.grid import BlockGrid, Cell
@@ -19,15 +17,13 @@ from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import orbit
 from iglu_marl.rendering.camera import cell_in_sight
 from iglu_marl.rendering.colors import PANEL
-from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import Box, Picture, Viewpoint
 from iglu_marl.rendering.ui import widgets
 from iglu_marl.rendering.ui.layers import ImageLayer, Layer, SceneLayer, scaled
 from iglu_marl.rendering.ui.widgets import Pairs
 
 WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
-CHAT_WIDTH = 296  # times u
-Sides = Sequence[tuple[str, npt.NDArray[np.integer[Any]]]]
+CHAT_HEIGHT = 0.24  # share of the window's height
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,7 @@ class BuilderView:
     grid and pose, or `picture` (uint8[height, width, 3]) if the world is not observed; aim: the current pose of the
     hands, if it differs from `pose`; inventory: six counts; active: colour id 1..6 in hand; yaw_deg: for the compass,
     if there is no pose; dialogue: (speaker, text), the latest last; facts: names and values; others: the eyes of other
-    builders; target and sides: as in `ArchitectView`, of a builder who sees some of the target.
+    builders.
     """
 
     grid: BlockGrid | None = None
@@ -50,8 +46,6 @@ class BuilderView:
     dialogue: Sequence[tuple[str, str]] = ()
     facts: Pairs = ()
     others: Sequence[Viewpoint] = ()
-    target: BlockGrid | None = None
-    sides: Sides = ()
 
     @property
     def focus(self) -> Cell | None:
@@ -62,7 +56,7 @@ class BuilderView:
 
 @dataclass(frozen=True)
 class ArchitectView:
-    """Data of an architect's screen: target, build and progress. sides: names and views of sides, int[9, 11]."""
+    """Target, build and progress."""
 
     target: BlockGrid | None
     grid: BlockGrid
@@ -74,20 +68,6 @@ class ArchitectView:
     target_blocks: float = 0
     complete: bool = False
     facts: Pairs = ()
-    sides: Sides = ()
-
-
-@dataclass
-class OrbitAngles:
-    """Azimuth and elevation of an orbiting camera."""
-
-    azimuth_deg: float = orbit.DEFAULT_AZIMUTH_DEG
-    elevation_deg: float = orbit.DEFAULT_ELEVATION_DEG
-
-    def turn(self, right_deg: float, down_deg: float) -> None:
-        """Turn the camera; the elevation stays within 8..90 degrees."""
-        self.azimuth_deg = (self.azimuth_deg + right_deg) % 360.0
-        self.elevation_deg = min(90.0, max(8.0, self.elevation_deg + down_deg))
 
 
 @dataclass
@@ -142,12 +122,10 @@ class _Canvas:
         else:
             self.put(strip, min(max(self.width / 2, left + half), right - half), self.gap, "mt")
 
-    def orbit(self, title: str, box: Box, angles: OrbitAngles, view: ArchitectView) -> None:
+    def orbit(self, title: str, box: Box, view: ArchitectView) -> None:
         """Add the "Build" with the ghost, or the "Target", in a frame."""
         options: dict[str, Any] = {
             "size": (box[3] - box[1], box[2] - box[0]),
-            "azimuth_deg": round(angles.azimuth_deg, 2),
-            "elevation_deg": round(angles.elevation_deg, 2),
             "top": orbit.highest(view.grid, view.aligned_target, view.target),
             "smoothing": self.smoothing,
         }
@@ -159,37 +137,12 @@ class _Canvas:
         shown = view.grid if title == "Build" else view.target
         self.put(_orbit_panel(title, self.u, shown, **options), box[0], box[1])
 
-    def goal(self, box: Box, angles: OrbitAngles, view: ArchitectView) -> None:
-        """Add the "Target": its blocks, its views from sides, or one beside the other."""
-        middle = box[0] if view.target is None else (box[0] + box[2]) // 2
-        if view.sides:
-            size = box[3] - box[1], box[2] - middle
-            names, views = zip(*view.sides, strict=True)
-            self.put(_sides_panel(self.u, names, np.array(views), size), middle, box[1])
-        if view.target is not None or not view.sides:
-            self.orbit("Target", (*box[:2], middle if view.sides else box[2], box[3]), angles, view)
-
     def progress(self, view: ArchitectView) -> float:
         """Add the progress bar in the upper right corner. Return its left end."""
         if view.intersection is None or not view.target_blocks:
             return self.width
         bar = widgets.score_bar(view.intersection, view.target_blocks, view.complete, self.u)
         return self.put(bar, self.width - self.gap, self.gap, "rt")[0]
-
-    def finish(self, overlay: Overlay, left: float, right: float, bottom: float) -> list[Layer]:
-        """Add the line being typed (between left and right), a note above it, and a card over everything."""
-        u = self.u
-        if overlay.typed is not None:
-            text, cursor = overlay.typed
-            line = widgets.entry(text, cursor, overlay.prompt, round(right - left), u, overlay.caret)
-            bottom = self.put(line, left, bottom, "lb")[1] - 8 * u
-        if overlay.note:
-            self.put(widgets.message(overlay.note, u, 0.9), (left + right) / 2, bottom, "mb")
-        if overlay.card is not None:
-            self.put(widgets.backdrop(self.width, self.height, 0.55), 0, 0)
-            card = widgets.card(*overlay.card, min(u, self.height / 560))
-            self.put(card, self.width / 2, self.height / 2, "mm")
-        return self.layers
 
 
 @widgets.kept(24)
@@ -199,25 +152,6 @@ def _orbit_panel(title: str, u: float, grid: BlockGrid | None, **options: Any) -
         return widgets.framed(np.full((*options["size"], 3), PANEL, np.uint8), title, u)
     aside = None if options.get("ghost") is None else widgets.legend(u)
     return widgets.framed(orbit.orbit_view(grid, **options), title, u, aside)
-
-
-@widgets.kept(8)
-def _sides_panel(
-    u: float, names: tuple[str, ...], views: npt.NDArray[np.integer[Any]], size: tuple[int, int]
-) -> Image.Image:
-    """Return a framed picture of views from sides [n, 9, 11], one above the other."""
-    page = Image.new("RGB", (size[1], size[0]), PANEL)
-    high = size[0] // len(names)
-    cell = max(1, min(size[1] // 12, (high - round(34 * u)) // 9))
-    for number, (side, view) in enumerate(zip(names, views, strict=True)):
-        picture = np.array([PANEL, *map(block_color, range(1, 7))], np.uint8)[view[::-1]]
-        blocks = Image.fromarray(picture).resize((11 * cell, 9 * cell), Image.Resampling.NEAREST)
-        left, top = (size[1] - 11 * cell) // 2, number * high + high - 9 * cell
-        page.paste(blocks, (left, top))
-        name = Image.fromarray(widgets.message(f"from the {side}", 0.86 * u, 0.62))
-        page.paste(name, (round(8 * u), number * high + round(8 * u)), name)
-    page.putalpha(widgets.rounded_mask(page.size, max(1, round(10 * u))))
-    return page
 
 
 def place_in_words(x: float, z: float) -> str:
@@ -239,54 +173,36 @@ def _places(view: BuilderView, pose: Viewpoint) -> Pairs:
 
 
 def builder_screen(view: BuilderView, size: tuple[int, int], overlay: Overlay) -> list[Layer]:
-    """Return a builder's screen of (height, width) pixels: view, inventory, compass, place and dialogue."""
+    """Return a builder's screen of (height, width) pixels: view, inventory, compass, place, and the chat below."""
     canvas = _Canvas(size)
     u, height, width, gap = canvas.u, canvas.height, canvas.width, canvas.gap
-    canvas.first_person(view, (0, 0, width, height))
-    talk_width = round(min(CHAT_WIDTH * u, 0.45 * width))
-    talk = canvas.put(widgets.chat(view.dialogue, talk_width, round(0.46 * height), u), gap, gap)
+    floor = height - round(CHAT_HEIGHT * height)
+    canvas.first_person(view, (0, 0, width, floor))
+    room = height - floor - 2 * gap - (0 if overlay.typed is None else round(46 * u))
+    canvas.put(widgets.chat(view.dialogue, width - 2 * gap, max(1, room), u), gap, floor + gap)
     free, below = float(width), float(gap)
     if view.facts:
         free, _, _, below = canvas.put(widgets.facts(view.facts, u), width - gap, gap, "rt")
     if view.pose is not None:
         places = widgets.facts(_places(view, view.pose), u)
         below = canvas.put(places, width - gap, below + 6 * u, "rt")[3]
-    canvas.compass(view, talk[2], free, below)
-    if view.grid is not None and (view.target is not None or view.sides):
-        side = round(min(0.26 * width, 0.36 * height))
-        goal = ArchitectView(view.target, view.grid, sides=view.sides)
-        canvas.goal(
-            _box(width - gap - side, height - gap - side, width - gap, height - gap), OrbitAngles(), goal
-        )
-    bar = canvas.put(widgets.hotbar(view.inventory, view.active, u), width / 2, height - gap, "mb")
+    canvas.compass(view, gap, free, below)
+    bar = canvas.put(widgets.hotbar(view.inventory, view.active, u), width / 2, floor - gap, "mb")
     for hints in (overlay.hints, overlay.hints[:1]):
         if hints and widgets.key_hints(hints, u).shape[1] + 2 * gap < bar[0]:
-            canvas.put(widgets.key_hints(hints, u), gap, height - gap, "lb")
+            canvas.put(widgets.key_hints(hints, u), gap, floor - gap, "lb")
             break
-    reach = min(620 * u, width - 2 * gap) / 2
-    return canvas.finish(overlay, width / 2 - reach, width / 2 + reach, bar[1] - gap)
-
-
-def architect_screen(
-    view: ArchitectView, size: tuple[int, int], overlay: Overlay, angles: OrbitAngles
-) -> list[Layer]:
-    """Return an architect's screen of (height, width) pixels: build, target, progress, dialogue, text line."""
-    canvas = _Canvas(size)
-    u, height, width, gap = canvas.u, canvas.height, canvas.width, canvas.gap
-    head, side = round(54 * u), round(min(0.36 * width, 0.5 * height))
-    foot, right = height - gap - round(46 * u), width - gap - side
-    canvas.orbit("Build", _box(gap, head, right - gap, foot), angles, view)
-    canvas.goal(_box(right, head, width - gap, head + side), angles, view)
-    talk_top = head + side + gap
-    if foot - talk_top > 40 * u:
-        canvas.put(widgets.chat(view.dialogue, side, foot - talk_top, u), right, talk_top)
-    free = canvas.progress(view)
-    left = canvas.put(widgets.facts(view.facts, u), gap, gap)[2] if view.facts else gap
-    if overlay.hints:
-        hints = widgets.key_hints(overlay.hints, u)
-        if left + hints.shape[1] + 2 * gap < free:
-            canvas.put(hints, free - gap, 13 * u, "rt")
-    return canvas.finish(overlay, gap, width - gap, height - gap / 2)
+    if overlay.typed is not None:
+        text, cursor = overlay.typed
+        entry = widgets.entry(text, cursor, overlay.prompt, width - 2 * gap, u, overlay.caret)
+        canvas.put(entry, gap, height - gap, "lb")
+    if overlay.note:
+        canvas.put(widgets.message(overlay.note, u, 0.9), width / 2, bar[1] - gap, "mb")
+    if overlay.card is not None:
+        canvas.put(widgets.backdrop(width, height, 0.55), 0, 0)
+        card = widgets.card(*overlay.card, min(u, height / 560))
+        canvas.put(card, width / 2, height / 2, "mm")
+    return canvas.layers
 
 
 def _box(left: int, top: int, right: int, bottom: int) -> Box:
@@ -318,8 +234,6 @@ def onlooker_screen(
     architect: ArchitectView,
     title: str,
     size: tuple[int, int],
-    overlay: Overlay,
-    angles: OrbitAngles,
     smoothing: int = 2,
 ) -> list[Layer]:
     """Return the screen of a spectator: the builder's view, the build, the target, the dialogue, and the progress."""
@@ -332,11 +246,11 @@ def onlooker_screen(
     for anchor in ("lt", "rt", "lb", "rb"):
         corner = left if anchor[0] == "l" else right, top if anchor[1] == "t" else bottom
         canvas.put(widgets.corner(anchor, u), *corner, anchor)
-    low = canvas.put(widgets.hotbar(builder.inventory, builder.active, u), middle, bottom - 8 * u, "mb")
+    canvas.put(widgets.hotbar(builder.inventory, builder.active, u), middle, bottom - 8 * u, "mb")
     if builder.pose is not None:
         canvas.put(widgets.compass(round(builder.pose[3]) % 360, u), middle, top + 8 * u, "mt")
-    canvas.orbit("Build", build, angles, architect)
-    canvas.orbit("Target", target, angles, architect)
+    canvas.orbit("Build", build, architect)
+    canvas.orbit("Target", target, architect)
     wide, high = talk[2] - talk[0], talk[3] - talk[1]
     canvas.put(widgets.chat(builder.dialogue, wide, high, u), talk[0], talk[1])
     free = canvas.progress(architect)
@@ -346,6 +260,4 @@ def onlooker_screen(
             free = canvas.put(plate, free - 4 * u, gap, "rt")[0]
             break
     canvas.put(widgets.title_line(title, max(1, round(free - 2 * gap)), u), gap + 2 * u, gap)
-    if overlay.hints:
-        canvas.put(widgets.key_hints(overlay.hints[:1], u), left + 8 * u, top + 8 * u)
-    return canvas.finish(overlay, left, right, low[1] - gap)
+    return canvas.layers

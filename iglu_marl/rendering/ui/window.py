@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from iglu_marl.core.errors import RenderError
+from iglu_marl.core.errors import IgluMarlError, RenderError
 from iglu_marl.core.extras import extra
-from iglu_marl.rendering.opengl.renderer import AutoRenderer, OpenGLRenderer, gpu_present
+from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
 from iglu_marl.rendering.renderer import Picture, SceneRenderer, check_picture
 from iglu_marl.rendering.ui.layers import LENS, PAINTER, ImageLayer, Layer, composite, scaled
 from iglu_marl.rendering.ui.screens import WINDOW_SIZE
@@ -25,7 +25,6 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 with extra("window"):
     import pygame  # prints a greeting on import without the variable above
 
-ENGINES = ("auto", "software", "opengl")
 _UNSEEN = ("offscreen", "dummy", "evdev")  # SDL's drivers without a screen, used only on request
 _DRIVER_NAMES = ("SDL_VIDEODRIVER", "SDL_VIDEO_DRIVER")
 _OTHER_NAMES = {"enter": "return", "[+]": "+", "[-]": "-"}  # keys of the number pad
@@ -89,14 +88,12 @@ class Window:
 
     It opens when something is first shown. When the user closes it (with `show` and `pump`: or presses Escape),
     `closed` becomes True and nothing more is shown. pygame has one window per process, so only one can be open at a
-    time.
+    time. First-person pictures are drawn by OpenGL, or by the painter where OpenGL does not run.
 
     Args:
         title: the window's title.
         fps: highest number of frames a second; `show` waits for it. None = no limit.
         size: initial height and width; None = that of the first frame, or 600 × 960 for screens.
-        engine: what draws first-person pictures: "software" (the painter), "opengl" (raises `RenderError` if there is
-            none) or "auto": OpenGL if it runs on a graphics card.
 
     """
 
@@ -105,18 +102,16 @@ class Window:
         title: str = "iglu_marl",
         fps: float | None = None,
         size: tuple[int, int] | None = None,
-        engine: str = "auto",
     ) -> None:
         if fps is not None and not fps > 0:
             raise RenderError(f"fps is {fps!r}, expected a positive number or None")
-        if engine not in ENGINES:
-            raise RenderError(f"engine is {engine!r}, expected one of {', '.join(ENGINES)}")
-        self.title, self.engine = title, engine
+        self.title = title
         self._asked_size = size
         self._pause_s = 0.0 if fps is None else 1.0 / fps
         self._next = 0.0
         self._surface: pygame.Surface | None = None
         self._renderer: SceneRenderer = PAINTER
+        self._smoothing = 2
         self._frame: Picture | None = None
         self._layers: Sequence[Layer] = ()
         self._closed = False
@@ -175,11 +170,6 @@ class Window:
         if self._surface is not None or self._closed:
             return
         height, width = size or self.size
-        if self.engine == "opengl":
-            self._renderer = OpenGLRenderer(LENS)
-            _ = self._renderer.context  # fails before a window is there
-        elif self.engine == "auto" and gpu_present():
-            self._renderer = AutoRenderer(LENS)
         try:
             pygame.display.init()
             driver = pygame.display.get_driver()
@@ -190,11 +180,21 @@ class Window:
             pygame.display.quit()
             raise RenderError(
                 f"no window can be opened ({error}); it needs a screen: is DISPLAY or WAYLAND_DISPLAY set? "
-                "Without one: iglu-marl serve, iglu-marl render replay, or render_mode='rgb_array'"
+                "Without one: iglu-marl serve, iglu-marl show, or render_mode='rgb_array'"
             ) from error
+        self._choose_renderer()
         pygame.display.set_caption(self.title)
         pygame.key.set_repeat()
         pygame.key.stop_text_input()
+
+    def _choose_renderer(self) -> None:
+        """Draw with OpenGL if it runs. In software it is slow, and draws without smoothing."""
+        try:
+            renderer = OpenGLRenderer(LENS)
+            software = renderer.context.software
+        except IgluMarlError:  # no libEGL, no driver, or no extra `opengl`
+            return
+        self._renderer, self._smoothing = renderer, 1 if software else 2
 
     def close(self) -> None:
         """Close the window; further calls do nothing."""
@@ -264,7 +264,7 @@ class Window:
         layers = self._layers
         if self._frame is not None:
             layers = [ImageLayer(scaled(self._frame, self.size, smooth=True), 0, 0)]
-        return composite(layers, self.size, renderer=self._renderer)
+        return composite(layers, self.size, self._smoothing, self._renderer)
 
     def _draw(self) -> None:
         if self._surface is not None:

@@ -18,7 +18,7 @@ const EVENTS = {
 };
 const ENDS = {
   complete: ["Complete!", "All blocks are right."], time: ["Time is up.", ""], left: ["The game is over.", "Somebody has left."],
-  idle: ["The game is over.", "Nothing has happened for a long time."], failed: ["The game has failed.", "Something went wrong on the server. The game so far is recorded."],
+  idle: ["The game is over.", "Nothing has happened for a long time."], ended: ["The game is over.", "This page can be closed."], failed: ["The game has failed.", "Something went wrong on the server. The game so far is recorded."],
 };
 // [/texts]
 
@@ -51,6 +51,7 @@ const HEARD = {
     Object.assign(state, {role: message.role, watching: message.watching, facts: message, joined: true});
     document.body.dataset.role = message.role; document.body.classList.toggle("watching", message.watching); document.body.classList.toggle("inside", inside());
     setColors(message.colors);
+    prediction.moves = !message.turns;
     $("lines").dataset.none = t("Nothing was said yet.");
     if (message.token) history.replaceState(null, "", `#${message.token}`);
     $("task").textContent = title(message.task);
@@ -193,7 +194,7 @@ function showVeil() {
   if (stands === "over") {
     const [heading, text] = ENDS[how] || ENDS.left, links = [];
     if (state.facts.replay) links.push(make("a", {href: `/replay/${state.facts.replay}`, textContent: t("Watch the replay")}));
-    veil(t(heading), t(text), true, ...links);
+    veil(t(heading), t(text), how !== "ended", ...links);
     connection.ended = true;
     return;
   }
@@ -244,7 +245,7 @@ async function openHelp() {
 // ---------------------------------------------------------------- actions
 
 function say(text, how = "typed") {
-  if (state.watching || !text.trim()) return;
+  if (state.watching || !(text.trim() || (state.facts.turns && state.role === "architect"))) return;
   const typed_s = how !== "button" && state.typing ? Math.round((performance.now() - state.typing) / 100) / 10 : 0;
   if (!connection.send({t: "say", text: text.trim().slice(0, state.facts.limit), how, typed_s})) note(t("Not sent: there is no connection."));
   else tutorial?.did("said");

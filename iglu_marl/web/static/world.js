@@ -74,7 +74,7 @@ export class Glide {
 
 /** The own builder, ahead of the server by the frames that were not yet answered. */
 export class Prediction {
-  constructor() { this.last = null; this.next = null; this.off = [0, 0, 0]; this.at = 0; }
+  constructor() { this.last = null; this.next = null; this.off = [0, 0, 0]; this.at = 0; this.moves = true; }
 
   /** After each step: the pose after all frames that were sent. fresh: the last frame is of this step. */
   step(world, unanswered, fresh, now) {
@@ -85,7 +85,7 @@ export class Prediction {
       base = {...body};
       let yaw = 0, pitch = 0;
       for (const event of frame.events) if (event[0] === "turn") { yaw += event[1]; pitch += event[2]; }
-      stepBody(body, frame.held, yaw, pitch, world.grid);
+      if (this.moves) stepBody(body, frame.held, yaw, pitch, world.grid); else Object.assign(body, {yaw: body.yaw + yaw, pitch: clamp(body.pitch + pitch, -90, 90)});
     }
     if (!fresh) base = {...body};
     if (this.next) {

@@ -1,4 +1,4 @@
-"""`iglu-marl bench`: measure the speed of the package."""
+"""Measure the speed of the package: `python -m benchmarks.speed [--quick] [--only NAME] [--json]`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from rich.progress import Progress
 from rich.table import Table
 from typer import Option
 
+from benchmarks.harness import run_options
 from iglu_marl.commands.options import Json
 from iglu_marl.commands.output import print_json, stoppable, text_console
 from iglu_marl.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from iglu_marl.commands.bench_cases import BenchCase
+    from benchmarks.speed_cases import BenchCase
 
 START = "start"  # is measured without a `BenchCase`
 ROUNDS = 5
@@ -28,7 +29,7 @@ BUSY = 1.15  # ratio of wall time to processor time above which a machine counts
 ROUND_S, QUICK_ROUND_S = 0.15, 0.02  # minimum length of a round
 
 
-def bench(
+def speed(
     quick: Annotated[bool, Option("--quick", help="Run fewer and shorter measurements.")] = False,
     only: Annotated[str, Option(help="Run measurements with this name: single, vector, start, …")] = "",
     as_json: Json = False,
@@ -43,7 +44,7 @@ def bench(
 
 def chosen_cases(quick: bool, only: str) -> list[BenchCase]:
     """Return the cases whose names contain `only`. Raises `ConfigError` if there are none."""
-    from iglu_marl.commands.bench_cases import CASES
+    from benchmarks.speed_cases import CASES
 
     found = [case for case in CASES if (case.quick or not quick) and only in f"{case.group}: {case.name}"]
     if not found and only != START:
@@ -102,7 +103,7 @@ def machine() -> dict[str, Any]:
 
 def measure_all(quick: bool, only: str, console: Console) -> dict[str, Any]:
     """Return all figures, JSON-ready."""
-    from iglu_marl.commands.bench_cases import starts
+    from benchmarks.speed_cases import starts
 
     chosen = chosen_cases(quick, only)
     figures: dict[str, Any] = {"machine": machine(), "measures": [], "start": []}
@@ -168,3 +169,7 @@ def show(figures: dict[str, Any], console: Console) -> None:
         for row in figures["start"]:
             table.add_row(row["name"], f"{row['median_s']:.2f} s")
         console.print(table)
+
+
+if __name__ == "__main__":
+    run_options(speed)

@@ -1,4 +1,4 @@
-"""The measurements of `iglu-marl bench`: each case prepares a round of work."""
+"""The measurements of `python -m benchmarks.speed`: each case prepares a round of work."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""Films of people who build, as sequences of scenes: from a world file, a timeline, or the turns of a session."""
+"""Films of people who build: scenes from a world file or a session, and their pages and videos."""
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +14,27 @@ import numpy as np
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, cells_of, color_name, index_of
+from iglu_marl.core.parsing import read_file
 from iglu_marl.core.task import Task
+from iglu_marl.data.iglu.world_files import WORLD_LIMIT
+from iglu_marl.data.packs.archive import Pack, open_pack
+from iglu_marl.data.packs.registry import PACKS
+from iglu_marl.data.packs.store import find_pack
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from iglu_marl.data.mdc.corpus import Session
-    from iglu_marl.rendering.renderer import Viewpoint
+    from iglu_marl.rendering.renderer import Picture, Viewpoint
 
 TICKS_PER_S = 60.0  # of the IGLU recorder
 SPOKEN_S = 2.0  # between utterances without times
 SHOWN_S = 0.25  # minimum time between two edits of a world file
 PLACED_S = 0.5  # between edits without times
 FRAME_S = 0.1  # time between frames of a world file in a film of turns
+LONGEST_PAUSE_S = 1.0  # longer pauses of the recording are cut
+STILL_S = 1.0  # the last picture stays
+EYES_SIZE = (540, 960)
 FIRST_POSE: Viewpoint = (0.0, -0.25, 0.0, 0.0, 0.0)  # initial pose of a builder
 
 
@@ -225,3 +237,127 @@ def replay_of(film: Film) -> dict[str, Any]:
     for scene in film.scenes:
         recorder.add(**moments.of(scene))
     return recorder.data
+
+
+# ---------------------------------------------------------------------------------------------- finding the recording
+
+
+def _member(pack: Pack, name: str) -> str:
+    """Return the member with this name, or the only one whose name ends with it."""
+    if pack.has(name):
+        return name
+    found = [member for member in pack.names() if member.endswith(f"/{name}")] if name else []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise DataError(f"the name {name!r} is ambiguous in {pack.location}: {', '.join(found[:3])}")
+    raise DataError(
+        f"{pack.location} has no file {name!r}; its files are such as {', '.join(pack.names()[:3])}"
+    )
+
+
+def place_in_pack(text: str) -> tuple[Callable[[], Pack], str] | None:
+    """Return a function that opens the pack of a path (PACK/MEMBER) and the member; None for others."""
+    path = Path(text).expanduser()
+    for parent in path.parents:
+        if os.path.isfile(parent):
+            return partial(open_pack, parent), path.relative_to(parent).as_posix()
+    name, _, member = text.partition("/")
+    if name in PACKS:
+        return partial(find_pack, name, fetch=False), member
+    if name == "bundled":
+        from iglu_marl.data import bundled
+
+        return partial(open_pack, str(bundled.files())), member
+    return None
+
+
+def load_world_file(text: str, data: Path | None = None) -> tuple[bytes, str]:
+    """The contents and name of a world file.
+
+    text: a file; a path that goes on inside a zip (PACK.zip/MEMBER); or the name of a pack (also "bundled") and a
+    member of it. With `data`, a zip or folder, text is a member. The end of a member's name is enough where only one
+    ends so. Raises `DataError` when there is no such file.
+    """
+    path = Path(text).expanduser()
+    if data is None and os.path.isfile(path):  # False for a name of 5,000 characters, too
+        return read_file(path, WORLD_LIMIT), str(path)
+    way = (partial(open_pack, data), text) if data is not None else place_in_pack(text)
+    if way is None:
+        raise DataError(
+            f"there is no recording {text!r}: expected a file, a path into a zip such as iglu-multiturn.zip/MEMBER, or "
+            f"a member of one of the packs {', '.join([*PACKS, 'bundled'])}, such as iglu-multiturn/MEMBER"
+        )
+    with way[0]() as pack:
+        name = _member(pack, way[1])
+        return pack.read(name, WORLD_LIMIT), name
+
+
+# ------------------------------------------------------------------------------------------------------- the pictures
+
+
+def timeline(film: Film, fps: float, speed: float, max_seconds: float) -> list[FilmScene]:
+    """The scene of each frame of the video; long pauses are cut, and so is what is beyond `max_seconds`."""
+    times = np.array([scene.time_s for scene in film.scenes])
+    shown = np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(times), LONGEST_PAUSE_S * speed))]) / speed
+    count = int(min(shown[-1], max_seconds) * fps + 1e-6) + 1
+    picked = np.searchsorted(shown, np.arange(count) / fps + 1e-9, side="right") - 1
+    if shown[-1] <= max_seconds:
+        picked[-1] = len(film.scenes) - 1
+    return [film.scenes[index] for index in picked]
+
+
+def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Picture], int]:
+    """The pictures of the video, and how many there are. scenes: those of `timeline`."""
+    from iglu_marl.rendering import composed_frame
+    from iglu_marl.rendering.painter import paint_scenes
+    from iglu_marl.rendering.renderer import EYE_LENS
+
+    moments, still = Moments(film), round(STILL_S * fps)
+
+    def picture_of(scene: FilmScene) -> Picture:
+        if view == "eyes":
+            return paint_scenes(scene.grid[None], [scene.pose], EYES_SIZE, lens=EYE_LENS)[0]
+        moment = moments.of(scene)
+        status = {**moment["status"], "title": film.title}
+        return composed_frame(**{**moment, "status": {**status, "time": f"{status.pop('time_s'):.0f} s"}})
+
+    def draw() -> Iterator[Picture]:
+        last: tuple[FilmScene, Picture] | None = None
+        for scene in scenes:
+            if last is None or scene is not last[0]:
+                last = scene, picture_of(scene)
+            yield last[1]
+        assert last is not None
+        yield from [last[1]] * still
+
+    return draw(), len(scenes) + still
+
+
+def write_film(
+    film: Film,
+    path: Path,
+    *,
+    view: str = "composed",
+    fps: float = 20.0,
+    speed: float = 2.0,
+    max_seconds: float = 120.0,
+    progress: Progress | None = None,
+) -> Path:
+    """Write a film as a page (.html) or its data (.json), a video (.mp4, .gif), or a picture of its end (.png).
+
+    view: "composed", or "eyes" for what the person saw. speed: relative to the recording.
+    """
+    from iglu_marl.rendering import write_png, write_video
+    from iglu_marl.rendering.html import write_replay
+
+    kind = path.suffix.lower()
+    if kind in (".html", ".json"):
+        return write_replay(path, replay_of(film))
+    scenes = film.scenes[-1:] if kind == ".png" else timeline(film, fps, speed, max_seconds)
+    pictures, count = frames(film, scenes, view, fps)
+    if kind == ".png":
+        return write_png(path, next(pictures))
+    if progress is not None:
+        pictures = iter(progress.track(pictures, total=count, description=path.suffix[1:]))
+    return write_video(path, pictures, fps)

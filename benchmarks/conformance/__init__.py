@@ -31,7 +31,7 @@ NEEDS = (  # what the tools import
     *("opencv-python-headless<4.9", "filelock", "requests", "scipy<1.12", "pillow", "tqdm", "six", "absl-py"),
     *("mujoco<3.2", "dm_control<1.0.21"),
 )
-HERE = resources.files("iglu_marl.compat.conformance")
+HERE = resources.files("benchmarks.conformance")
 _PROBE = re.compile(r"^## ([^\n]*)\n\n(?:([^`\n][^\n]*|`[^`\n][^\n]*)\n\n)?```python\n(.*?)^```", re.M | re.S)
 _BLOCK = re.compile(r"^```[Pp]ython\n(.*?)^```|^\.\. code-block:: python\n((?:\n|   [^\n]*\n)+)", re.M | re.S)
 _FIRST = {"clevr_robot": "from clevr_robot_env import ClevrEnv\n", "iglu": "import gym\n"}  # left out there

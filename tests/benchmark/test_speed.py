@@ -1,33 +1,32 @@
-"""The benchmark command measures, prints, draws."""
+"""`python -m benchmarks.speed` measures and prints, and `docs/assets/speed.py` draws."""
 
 from __future__ import annotations
 
 import json
 import runpy
+import subprocess
+import sys
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from requirements import ROOT
-from typer.testing import CliRunner
 
+from benchmarks import speed
+from benchmarks.speed import show, time_of
+from benchmarks.speed_cases import CASES, COUNTS, BenchCase, Workload
 from iglu_marl import ConfigError
-from iglu_marl.cli import app
-from iglu_marl.commands import bench
-from iglu_marl.commands.bench import show, time_of
-from iglu_marl.commands.bench_cases import CASES, COUNTS, BenchCase, Workload
 from iglu_marl.core.kernels.records import WORLD
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "QUICK_ROUND_S", 0.001)
+    monkeypatch.setattr(speed, "QUICK_ROUND_S", 0.001)
 
 
-def test_figures_as_json() -> None:
-    done = CliRunner().invoke(app, ["bench", "--quick", "--json", "--only", "vector state: N = 16"])
-    assert done.exit_code == 0, done.output
-    figures = json.loads(done.stdout)
+def test_figures_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    speed.speed(quick=True, only="vector state: N = 16", as_json=True)
+    figures = json.loads(capsys.readouterr().out)
     (row,) = figures["measures"]
     assert row["group"] == "vector state"
     assert len(row["rounds_us"]) == 5
@@ -37,9 +36,9 @@ def test_figures_as_json() -> None:
 
 
 def test_figures_as_a_table() -> None:
-    done = CliRunner().invoke(app, ["bench", "--quick", "--only", "score"], env={"COLUMNS": "120"})
-    assert done.exit_code == 0, done.output
-    assert "maximal_intersection from scratch, 20 blocks" in done.output
+    words = [sys.executable, "-m", "benchmarks.speed", "--quick", "--only", "score"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert "maximal_intersection from" in done.stdout
 
 
 def test_times_are_per_unit_of_work() -> None:
@@ -51,7 +50,7 @@ def test_times_are_per_unit_of_work() -> None:
     calls = []
     case = BenchCase("group", "name", lambda: Workload(lambda: calls.append(1), 4))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bench, "time", Clock)
+        patch.setattr(speed, "time", Clock)
         figures = time_of(case, 3.0)
     assert len(calls) == 2 + 5 * 3, "three calls fill a round of three seconds"
     assert figures["median_us"] == pytest.approx(2 * 1e6 / 3 / 4)  # two looks at the other clock in between
@@ -68,14 +67,14 @@ def test_every_case_runs() -> None:
             prepared.run()
 
 
-@pytest.mark.parametrize(("quick", "expected"), [(True, (1, False)), (False, (bench.ROUNDS, True))])
+@pytest.mark.parametrize(("quick", "expected"), [(True, (1, False)), (False, (speed.ROUNDS, True))])
 def test_new_processes_are_timed_as_often_as_the_rest(
     quick: bool, expected: tuple[int, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once and without the compilation, or in all rounds and with it."""
     given = []
-    monkeypatch.setattr("iglu_marl.commands.bench_cases.starts", lambda *args: given.append(args) or [])
-    figures = bench.measure_all(quick, bench.START, bench.Console())
+    monkeypatch.setattr("benchmarks.speed_cases.starts", lambda *args: given.append(args) or [])
+    figures = speed.measure_all(quick, speed.START, speed.Console())
     assert given == [expected]
     assert figures["measures"] == figures["start"] == []
 
@@ -88,11 +87,11 @@ def test_a_busy_machine_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         "processor_us": 2.0,
         "per_second": 2e5,
     }
-    figures: dict[str, Any] = {"machine": bench.machine(), "measures": [measure], "start": []}
-    show(figures, bench.Console(width=100))
+    figures: dict[str, Any] = {"machine": speed.machine(), "measures": [measure], "start": []}
+    show(figures, speed.Console(width=100))
     assert "The machine is busy" in capsys.readouterr().out
     measure.update(median_us=3.0, processor_us=3.0)
-    show(figures, bench.Console(width=100))
+    show(figures, speed.Console(width=100))
     assert "busy" not in capsys.readouterr().out
 
 
@@ -112,7 +111,7 @@ def test_the_plot() -> None:
 
 def test_wrong_options_are_named() -> None:
     with pytest.raises(ConfigError, match="--only is 'lunch'"):
-        CliRunner().invoke(app, ["bench", "--only", "lunch"], catch_exceptions=False)
+        speed.speed(only="lunch")
 
 
 def test_a_world_is_small() -> None:

@@ -1,4 +1,4 @@
-"""`iglu-marl conformance`: compare the older tools with this package, by running both."""
+"""Compare the older tools with this package, by running both: `python -m benchmarks.conformance --against CHECKOUT`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 from rich.table import Table
 from typer import Option
 
+from benchmarks.harness import run_options
 from iglu_marl.commands.options import Json, output_file
 from iglu_marl.commands.output import print_json, text_console
 
@@ -27,7 +28,7 @@ def conformance(
 
     A row is "same" only if both were run and gave the same. Exit code 1 if a row differs without a note.
     """
-    from iglu_marl.compat import conformance as measured
+    from benchmarks import conformance as measured
     from iglu_marl.data.packs.cache import cache_folder
 
     answers = measured.recorded()
@@ -45,3 +46,7 @@ def conformance(
         counts = Counter(row.verdict for row in rows)
         text_console().print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     return not any(row.verdict in ("differs", "refused") and not row.note for row in rows)
+
+
+if __name__ == "__main__":
+    run_options(conformance)

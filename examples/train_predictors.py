@@ -1,24 +1,22 @@
-"""`iglu-marl train`: train models that predict a builder's edits, on human data."""
+"""Train models that predict a builder's edits, on human data.
+
+`python examples/train_predictors.py edits --data mdc.zip -o edits` trains a network (extra `rl`), and
+`python examples/train_predictors.py llm --base smollm2 --data mdc.zip -o tuned` fine-tunes a language model with a
+low-rank adapter (extra `pretrained`). `iglu-marl predict --trained edits` scores either.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import typer
 from typer import Option
 
 from iglu_marl.commands.options import Json, PackPath, Seed, choice, integer, output_folder, positive
 from iglu_marl.commands.output import print_json, stoppable, text_console
 from iglu_marl.core.extras import extra
-
-if TYPE_CHECKING:
-    from iglu_marl.data.mdc.corpus import Corpus, Session
-    from iglu_marl.data.situations import Sample
-
-HELD_OUT = 0.15  # share of the structures of the training split
-SALT = "iglu_marl held out "
+from iglu_marl.evaluation.prediction_samples import corpus_parts, singleturn_part
 
 Output = Annotated[Path, output_folder("Folder for model, checkpoint and curve.")]
 Epochs = Annotated[int, integer(1, "Number of passes over the data.")]
@@ -102,32 +100,6 @@ def _stopped(folder: Path) -> str:
     return f"The last checkpoint is in {folder}; the same command with --resume continues."
 
 
-def corpus_parts(corpus: Corpus) -> tuple[list[Sample], list[Sample]]:
-    """Split the training split by structure into samples for training and for validation."""
-    from iglu_marl.data.splits import hash_fraction
-    from iglu_marl.evaluation.action_prediction import bap_samples
-
-    train: list[Session] = []
-    held_out: list[Session] = []
-    for session in corpus.sessions.values():
-        if session.split == "train":
-            (held_out if hash_fraction(SALT + session.structure) < HELD_OUT else train).append(session)
-    return [*bap_samples(train)], [*bap_samples(held_out)]
-
-
-def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -> Iterator[Sample]:
-    """Yield the recorded samples of a split of IGLU's single turns, of all or of some structures ("C12")."""
-    from iglu_marl.data import SingleturnDataset
-    from iglu_marl.data.splits import structure_id
-    from iglu_marl.evaluation.action_prediction import task_samples
-
-    dataset = SingleturnDataset(path=path).split(part).filter(where=lambda record: not record["dropout"])
-    for sample in task_samples(dataset):
-        structure = structure_id(dataset.games[sample.name].structure)
-        if structures is None or structure in structures:
-            yield replace(sample, structure=structure)
-
-
 def train_llm(
     output: Output,
     base: Annotated[
@@ -175,3 +147,11 @@ def train_llm(
         trained = train_language(samples, others[:held_out], output, config, on_step=show)
     print_json(as_json, trained.notes)
     console.print(f"Loss on the held-out samples {trained.notes['held_out_loss']}; adapter: {output}")
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command("edits")(train_edits)
+app.command("llm")(train_llm)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,260 @@
+"""`iglu-marl show`: which source is meant, how time runs, and what is on pictures, pages and videos."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import imageio.v2
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError, DataError
+from iglu_marl.cli import app
+from iglu_marl.commands.task_selection import all_tasks
+from iglu_marl.core.errors import RenderError
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.data import bundled
+from iglu_marl.recording import read_recording
+from iglu_marl.recording.films import (
+    Film,
+    FilmScene,
+    film_of_session,
+    film_of_world_file,
+    frames,
+    load_world_file,
+    timeline,
+)
+from iglu_marl.rendering import change_sheet, contact_sheet, top_view
+from iglu_marl.rendering.html import read_replay
+from iglu_marl.rendering.sheets import SHEET_SIZE
+from iglu_marl.rendering.top_down import change_of
+from iglu_marl.tasks import BundledTasks
+
+EMPTY = np.zeros((9, 11, 11), np.int8)
+MEMBER = "1-bridge/step-2"
+STRUCTURES = {
+    "colours": {"1": "red", "2": "blue"},
+    "structures": {
+        "C7": {"name": "dots", "blocks": [[0, -1, 0, 1], [1, -1, 0, 2]]},
+        "two": {"blocks": [[0, -1, 0, 1]]},
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with structures, and no packs of this user."""
+    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
+    monkeypatch.setenv("IGLU_MARL_OFFLINE", "1")
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    Path("mine.json").write_text(json.dumps(STRUCTURES), encoding="utf-8")
+
+
+def show(*words: object) -> Any:
+    """What the command prints as JSON; errors of ours are raised."""
+    done = CliRunner().invoke(app, ["show", *map(str, words), "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def picture_of(path: str | Path) -> Any:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+# ------------------------------------------------------------------------------------------ structures and tasks
+
+
+@pytest.mark.slow
+def test_a_structure_is_drawn() -> None:
+    facts = show("C7", "--task-source", "mine.json", "-o", "new/c7.png")
+    assert facts == {"title": "C7: dots", "blocks": 2, "file": "new/c7.png"}
+    expected = contact_sheet(blocks_to_grid([(0, -1, 0, 6), (1, -1, 0, 1)]), title="C7: dots")
+    assert (picture_of("new/c7.png") == expected).all()
+    show("kite", "-o", "kite.png")
+    assert picture_of("kite.png").shape == (*SHEET_SIZE, 3)
+    for view in ("orbit", "top", "layers"):
+        show("kite", "--view", view, "--width", 320, "-o", f"{view}.png")
+        assert picture_of(f"{view}.png").shape[1] == 320
+    kite = BundledTasks(mode="structures").tasks["kite"][0]
+    assert (picture_of("top.png") == top_view(kite[len(kite) - 1].target_grid, size=(320, 320))).all()
+
+
+def test_before_after_and_difference_are_drawn() -> None:
+    """Of a turn with its instruction, and of two structures."""
+    name, task = next((name, task) for name, task in all_tasks("turns").items() if task.start_grid.any())
+    facts = show(name, "--task-source", "turns", "-o", "turn.png")
+    change = change_of(task.start_grid, task.target_grid)
+    expected = change_sheet(task.start_grid, task.target_grid, title=name, caption=task.instruction)
+    assert (picture_of("turn.png") == expected).all()
+    assert {name: facts[name] for name in change._fields} == {
+        name: int(mask.sum()) for name, mask in change._asdict().items()
+    }
+    facts = show("C7", "--before", "two", "--task-source", "mine.json", "-o", "d.png", "--width", 560)
+    assert (facts["title"], facts["added"], facts["removed"], facts["kept"]) == ("two to C7: dots", 1, 0, 1)
+    assert picture_of("d.png").shape[1] == 560
+
+
+def test_a_structure_is_built_on_a_page() -> None:
+    facts = show("two", "--task-source", "mine.json", "-o", "game.html")
+    assert (facts["task"], facts["completed"]) == ("two", True)
+    assert read_replay("game.html")["runs"]["complete"][-1][1] is True
+
+
+# ----------------------------------------------------------------------------------------------------- recordings
+
+
+@pytest.fixture
+def recording() -> Path:
+    words = ["record", "games.jsonl", "--task-source", "mine.json", "--episodes", "2"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    return Path("games.jsonl")
+
+
+def test_a_recording_is_shown(recording: Path) -> None:
+    for episode, game in enumerate(read_recording(recording)):
+        facts = show(recording, "--episode", episode, "-o", "game.json")
+        assert (facts["task"], facts["completed"]) == (game.task.task_id, True)
+        assert facts["moves"] == len(game.moves)
+        page = read_replay("game.json")
+        assert page["runs"]["complete"][-1][1] is True
+    show("game.json", "-o", "game.html")
+    assert read_replay("game.html") == page
+    show(recording, "-o", "end.png")
+    assert picture_of("end.png").shape == (540, 960, 3)
+    show(recording, "-o", "game.gif")
+    assert Path("game.gif").read_bytes().startswith(b"GIF8")
+    with pytest.raises(ConfigError, match=r"--episode is 2, expected 0\.\.1"):
+        show(recording, "--episode", 2, "-o", "game.html")
+
+
+# -------------------------------------------------------------------------------------------------- people's sessions
+
+
+@pytest.fixture
+def world_file() -> bytes:
+    return bundled.files().joinpath("builder-data", "1-bridge", "step-2").read_bytes()
+
+
+def test_a_world_file_can_be_named_in_many_ways(
+    world_file: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "step-2"
+    file.write_bytes(world_file)
+    pack = tmp_path / "iglu-multiturn.zip"
+    with zipfile.ZipFile(pack, "w") as archive:
+        archive.writestr(f"top/builder-data/{MEMBER}", world_file)
+    assert load_world_file(str(file)) == (world_file, str(file))
+    for text in (f"{pack}/top/builder-data/{MEMBER}", f"{pack}/{MEMBER}", f"{pack}/step-2"):
+        assert load_world_file(text)[0] == world_file, text
+    assert load_world_file(MEMBER, pack)[0] == world_file
+    assert load_world_file(f"bundled/builder-data/{MEMBER}")[0] == world_file
+    monkeypatch.setenv("IGLU_DATA_PATH", str(pack))
+    assert load_world_file(f"iglu-multiturn/{MEMBER}")[0] == world_file
+    for wrong, message in (
+        (f"{pack}/step-4", "has no file 'step-4'"),
+        ("bundled/step-2", "'step-2' is ambiguous in"),
+        ("nowhere/step-2", "expected a file"),
+        ("bundled", "has no file ''"),
+    ):
+        with pytest.raises(DataError, match=message):
+            load_world_file(wrong)
+
+
+def film(*times: float) -> Film:
+    scenes = [FilmScene(time, (0, 0, 0, 0, 0), EMPTY, number) for number, time in enumerate(times)]
+    return Film("made", scenes, EMPTY)
+
+
+def numbers(shown: list[FilmScene]) -> list[int]:
+    return [scene.heard for scene in shown]
+
+
+def test_time_runs_as_recorded_and_pauses_are_cut() -> None:
+    assert numbers(timeline(film(0.0, 0.1, 0.2, 0.4), fps=10, speed=1, max_seconds=9)) == [0, 1, 2, 2, 3]
+    assert numbers(timeline(film(0.0, 0.1, 0.2, 0.4), fps=10, speed=2, max_seconds=9)) == [0, 2, 3]
+    shown = numbers(timeline(film(5.0, 5.1, 95.0), fps=10, speed=1, max_seconds=9))
+    assert shown == [0] + [1] * 10 + [2]
+    assert len(timeline(film(*np.arange(0, 90, 0.5)), fps=10, speed=1, max_seconds=4)) == 41
+    assert numbers(timeline(film(3.0), fps=10, speed=1, max_seconds=4)) == [0]
+
+
+def test_the_film_of_a_world_file(world_file: bytes) -> None:
+    made = film_of_world_file(world_file, "bridge")
+    assert made.facts == {"recorder": "newer", "edits": 4, "left_out": 0, "reproduces_the_end": True}
+    np.testing.assert_array_equal(made.scenes[-1].grid, made.target)
+    assert not made.scenes[0].grid.any()
+    assert made.said[0] == ("builder", "placed red at x -2, y -1, z 0")
+    assert made.scenes[-1].heard == 4
+    assert len({id(scene.grid) for scene in made.scenes}) == 5, "one array for each world"
+    for view in ("composed", "eyes"):
+        shown, count = frames(made, timeline(made, fps=60, speed=1, max_seconds=120), view, fps=60)
+        pictures = list(shown)
+        assert len(pictures) == count
+        assert pictures[0].shape == (540, 960, 3)
+        assert (pictures[0] != pictures[-1]).any()
+
+
+def test_a_world_file_of_a_pack_becomes_a_video(shared: Path) -> None:
+    name = f"{shared / 'data' / 'iglu-multiturn.zip'}/9-c136/step-6"
+    facts = show(name, "-o", "new/video.mp4", "--speed", "20", "--fps", "10")
+    assert facts["reproduces_the_end"]
+    assert facts["edits"] == 9
+    with imageio.v2.get_reader("new/video.mp4") as video:
+        assert video.count_frames() > 10  # the last picture alone stays for a second
+        assert video.get_data(0).shape == (540, 960, 3)
+
+
+def test_a_session_of_the_corpus_becomes_a_video(shared: Path) -> None:
+    data, name = shared / "data" / "mdc.zip", "B25-A3-C73-1523384830418"
+    made = film_of_session(name, data)
+    assert len(made.said) == made.scenes[-1].heard == 37
+    assert all(np.isfinite(scene.pose).all() for scene in made.scenes)
+    assert (np.diff([scene.time_s for scene in made.scenes]) > 0).all()
+    facts = show(name, "--data", data, "-o", "video.gif", "--fps", "2", "--max-seconds", "1")
+    assert facts["structure"] == "C73"
+    assert Path("video.gif").read_bytes().startswith(b"GIF8")
+    for wrong in ("B25-A3-C73-1", "C73", "?"):
+        with pytest.raises(DataError, match="has no session"):
+            film_of_session(wrong, data)
+
+
+# --------------------------------------------------------------------------------------------------- what is wrong
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        ("nothing -o a.png", ConfigError, "kite"),
+        ("C7 -o a.png", DataError, "C7|Minecraft Dialogue Corpus"),
+        ("kite -o a.png --view inside", ConfigError, "--view is 'inside'"),
+        ("kite -o a.png --view eyes", ConfigError, "--view is 'eyes', expected one of sheet"),
+        (
+            f"bundled/builder-data/{MEMBER} -o a.png --view top",
+            ConfigError,
+            "--view is 'top', expected composed",
+        ),
+        ("kite -o a.png --width 20", ConfigError, "--width is 20"),
+        ("kite -o kite.jpg", ConfigError, "--output is 'kite.jpg', expected a file that ends in .png"),
+        ("mine.json -o a.png", ConfigError, "expected a file that ends in .html, .json"),
+        ("mine.json -o a.html", RenderError, "mine.json has the format None"),
+        ("x --task-source mine.json -o a.png", ConfigError, "C7, two"),
+        ("x --task-source gone.json -o a.png", ConfigError, "gone.json"),
+        ("x --task-source turns -o a.png", ConfigError, "SOURCE is 'x'"),
+        ("kite -o a.html --controls swimming", ConfigError, "swimming"),
+        ("kite -o a.html --seed -1", ConfigError, "--seed is -1"),
+        ("kite -o a.mp4 --fps 0", ConfigError, "--fps is 0.0, expected a number above 0"),
+        ("kite -o a.mp4 --speed nan", ConfigError, "--speed is nan"),
+        ("kite -o a.mp4 --max-seconds -1", ConfigError, "--max-seconds is -1.0"),
+        ("bundled -o a.png", ConfigError, "--output is 'a.png', expected a folder"),
+    ],
+)
+def test_what_is_wrong_is_named(words: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        show(*words.split())
