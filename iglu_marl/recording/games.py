@@ -167,7 +167,7 @@ def make_game(
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     config = GameConfig.of(None, {**fields, "render_mode": render_mode})
     if header["view"] != "single":  # older recordings hold options without effect
-        make = {"aec": raw_env, "parallel": parallel_env, "live": LiveGame}[header["view"]]
+        make: Any = {"aec": raw_env, "parallel": parallel_env, "live": LiveGame}[header["view"]]
         return make(config.for_view(header["view"]))
     shown = header["observes"] or _STATE  # None: a class of the caller or of `iglu_marl.compat`
     if sees:
