@@ -58,6 +58,8 @@ def test_only_agents_use_the_list_of_public_names_and_only_what_lies_below_them(
 NAME = re.compile(rf"{PACKAGE}\.(\w+)[\w.]*(:\w+)?")
 # Gymnasium makes environments by name, and the registry of agents those that play in the browser.
 NAMES_ABOVE = {
+    ("agents/registry.py", "iglu_marl.web.human:HumanArchitect"),
+    ("agents/registry.py", "iglu_marl.web.human:HumanBuilder"),
     ("envs/registration.py", "iglu_marl.recording.recorded_env:RecordedEnv"),
     ("envs/registration.py", "iglu_marl.benchmark.demonstrations:DemonstratedEnv"),
 }
