@@ -31,9 +31,9 @@ from websockets.sync.client import connect
 
 from iglu_marl import replay
 from iglu_marl.cli import app
-from iglu_marl.commands.serve import PROCESSES
 from iglu_marl.recording import read_recording
 from iglu_marl.web.gallery import recordings
+from iglu_marl.web.partners import PROCESSES
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
