@@ -501,6 +501,23 @@ class Trap:
         return os.mkdir, (self.folder,)
 
 
+@pytest.mark.parametrize("gpu", [False, True])
+@pytest.mark.parametrize("bfloat16", [False, True])
+def test_the_machine_decides_what_is_left_open(
+    torch: Any, gpu: bool, bfloat16: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from iglu_marl.agents.learned import training
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bfloat16)
+    monkeypatch.setattr(training, "_cpu_has_bfloat16", lambda: bfloat16)
+    config = training.TrainingConfig(device="auto", precision="auto")
+    precision = "bfloat16" if bfloat16 else "float32"
+    assert config.here() == replace(config, device="cuda" if gpu else "cpu", precision=precision)
+    given = replace(config, device="cpu", precision="float32")
+    assert given.here() == given
+
+
 def test_nothing_to_learn_from(torch: Any, tmp_path: Path) -> None:
     from iglu_marl.agents.learned.training import TrainingConfig, train
 

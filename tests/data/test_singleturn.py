@@ -229,6 +229,9 @@ def test_filters(data: SingleturnDataset) -> None:
     assert 0 < len(small) < len(data)
     assert all(task.target_size <= 5 and not task.is_complete_at_start for task in small)
     assert {record["structure"] for record in data.filter(structures="c135").records()} == {"c135"}
+    changes = [record["added"] + record["removed"] + record["recolored"] for record in data.records()]
+    for least in (1, 2, 3, 5, 8):
+        assert len(data.filter(min_changes=least)) == sum(count >= least for count in changes)
     removals = data.filter(where=lambda record: record["removed"] > 0 and record["added"] == 0)
     assert "CQ-game-2719" in removals.ids()
     assert type(small) is SingleturnDataset
