@@ -732,7 +732,7 @@ def test_no_other_split_is_touched(tmp_path: Path, cache: Path) -> None:
 def test_released_weights_answer_as_they_did(
     torch: Any, said: str, yaw: float, history: bool, sums: tuple[float, ...], best: tuple[Any, int, float]
 ) -> None:
-    """Recorded with version 0.3.0: expected numbers of removals, blue and red blocks, and the likeliest action."""
+    """As recorded: expected numbers of removals, blue and red blocks, and the likeliest action."""
     from iglu_marl.agents.learned.checkpoint import TrainedModel
     from iglu_marl.agents.learned.decoding import marginals
     from iglu_marl.agents.learned.examples import example_of
@@ -751,7 +751,7 @@ def test_released_weights_answer_as_they_did(
 
 
 def test_released_weights_score_a_rich_situation_as_they_did(torch: Any) -> None:
-    """Weighted sums of logits and losses, recorded with version 0.3.0."""
+    """Weighted sums of logits and losses, as recorded."""
     from iglu_marl.agents.learned import model as networks
     from iglu_marl.agents.learned.checkpoint import TrainedModel
     from iglu_marl.agents.learned.examples import batch_of, example_of, training_batch

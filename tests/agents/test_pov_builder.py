@@ -215,7 +215,7 @@ def test_words_that_came_later_are_unknown_words(walker: PovModel) -> None:
 
 
 def test_released_weights_answer_as_they_did(walker: PovModel) -> None:
-    """Recorded with version 0.3.0, on random inputs: weighted sums of all outputs."""
+    """As recorded on random inputs: weighted sums of all outputs."""
     rng = np.random.default_rng(0)
     with torch.no_grad():
         memory = torch.from_numpy(rng.random((2, senses.GROUND)).astype(np.float32))
@@ -232,7 +232,7 @@ def test_released_weights_answer_as_they_did(walker: PovModel) -> None:
 
 
 def test_features_stay_what_the_weights_were_trained_on() -> None:
-    """Weighted sums, recorded with version 0.3.0, of what 40 random walkers see."""
+    """Weighted sums, as recorded, of what 40 random walkers see."""
     rng, n = np.random.default_rng(1), 40
     odometry = senses.Odometry(n)
     for _ in range(3):

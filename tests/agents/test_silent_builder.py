@@ -55,7 +55,7 @@ def test_a_quarter_turn_of_everything_changes_no_view(silent: Any) -> None:
 
 
 def test_views_stay_what_the_weights_were_trained_on(silent: Any) -> None:
-    """Weighted sums, recorded with version 0.3.0, of what 24 builders see in random worlds, and of the scores."""
+    """Weighted sums, as recorded, of what 24 builders see in random worlds, and of the scores."""
     rng, n = np.random.default_rng(2), 24
     tasks = [
         Task("", grid, starting_grid=start) for grid, start in rng.integers(-20, 7, (n, 2, 9, 11, 11)).clip(0)
