@@ -145,6 +145,8 @@ class _Page:
 
     def _dismiss(self) -> None:
         for client in tuple(self.clients):
+            if (frame := client.frame()) is not None:
+                client.notes.append(frame)
             client.notify("status", **self.status())
             client.dismiss()
 
