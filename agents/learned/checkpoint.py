@@ -160,7 +160,8 @@ class TrainedModel:
             return cls.of(described, state, decoding, device)
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(
-                f"{path} holds no model of this version ({error!s:.200}); make one with `examples/train_predictors.py edits`"
+                f"{path} holds no model of this version ({error!s:.200}); make one with "
+                f"`examples/train_predictors.py edits`"
             ) from None
 
 

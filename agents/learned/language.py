@@ -234,7 +234,8 @@ class LanguageModel:
             return cls(model, Writer(tokenizer, int(described["prompt_tokens"])), described["notes"])
         except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
             raise DataError(
-                f"{path} holds no language model of this version ({error!s:.200}); make one with `examples/train_predictors.py llm`"
+                f"{path} holds no language model of this version ({error!s:.200}); make one with "
+                f"`examples/train_predictors.py llm`"
             ) from None
 
 

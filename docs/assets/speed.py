@@ -1,4 +1,7 @@
-"""Draw docs/images/speed.svg: `python -m benchmarks.speed --json > bench.json`, then `python docs/assets/speed.py bench.json`."""
+"""Draw docs/images/speed.svg.
+
+`python -m benchmarks.speed --json > bench.json`, then `python docs/assets/speed.py bench.json`.
+"""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def serve(folder: Path, games: int, seconds: float) -> None:
     """Run the server, and print the lateness of its ticks while all games were played."""
     import uvicorn
 
-    from iglu_marl.web.partners import PROCESSES
     from iglu_marl.web import ServerOptions, create_app
+    from iglu_marl.web.partners import PROCESSES
     from iglu_marl.web.warming import warm_up
 
     warm_up()
