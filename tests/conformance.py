@@ -6,7 +6,7 @@ few that belong together, in the words of its document.
 
 - same: equal to a recording of the tool; the test compares them.
 - as documented: written as before, it does what the document says; with another import, or with the profile that `how`
-  names. Whether the tool itself does so is not said here: `iglu-marl conformance` measures it.
+  names. Whether the tool itself does so is not said here: `python -m benchmarks.conformance` measures it.
 - differs: it is there, and `how` says what is other about it, and why.
 - refused: it is not there, or an error; `how` says what to use instead.
 """
