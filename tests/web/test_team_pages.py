@@ -217,7 +217,10 @@ def test_the_command_serves_teams(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], players: int, tasks: int
 ) -> None:
     served = []
-    monkeypatch.setattr("uvicorn.run", lambda app, **_: served.append(app.state.options))
+    monkeypatch.setattr(
+        "iglu_marl.web.serving.Server.serve_at",
+        lambda server, bound: served.append(server.config.app.state.options),
+    )
     monkeypatch.setattr("iglu_marl.web.warming.warm_up", lambda: None)
     done = CliRunner().invoke(app, ["serve", "--folder", str(tmp_path), *words])
     assert done.exit_code == 0, done.output
