@@ -88,7 +88,7 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
         verdict = _verdict(audits.get(level.name), level.digest)
         table.add_row(level.name, level.about, f"{level.max_steps:,}", verdict)
     console.print(table)
-    console.print("iglu-marl benchmark list LEVEL has all about a level; --json has it for all of them.")
+    console.print("iglu-marl benchmark list LEVEL shows all about a level, --json about all.")
 
 
 def _verdict(audit: Audit | None, digest: str) -> str:

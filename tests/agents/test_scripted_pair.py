@@ -38,8 +38,8 @@ CHIRAL = Task(
     ("view", "ask", "chat", "controls", "turns"),
     [
         (iglu_marl.env, True, "text", "walking", {}),
-        (iglu_marl.env, False, "tokens", "flying", {}),
-        (iglu_marl.env, True, "tokens", "flying", {"turn_steps": 1}),
+        (iglu_marl.env, False, "tokens", "flying", {"turn_steps": 1}),
+        (iglu_marl.env, True, "tokens", "flying", {}),
         (iglu_marl.env, False, "text", "walking", {"turn_steps": 7}),
         (iglu_marl.env, False, "text", "flying", {"turn_steps": None}),
         (iglu_marl.parallel_env, True, "tokens", "walking", {}),

@@ -5,19 +5,19 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from requirements import require
-from typer.testing import CliRunner
+from requirements import ROOT, require
 
 from iglu_marl import AgentError, ConfigError, Role, StateError, Task
 from iglu_marl.benchmark import find, make
 from iglu_marl.benchmark.demonstrations import demonstrate, grid_actions, observed, write_demonstrations
 from iglu_marl.benchmark.splits import in_split
-from iglu_marl.cli import app
 
 
 @pytest.mark.parametrize(
@@ -122,22 +122,9 @@ def test_the_environment_of_another_level_is_not_recovered(
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require("minari", importlib.util.find_spec("minari") is not None, "Minari is not installed")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    told = CliRunner().invoke(
-        app,
-        [
-            "benchmark",
-            "demonstrate",
-            "see-place-v1",
-            "--games",
-            "3",
-            "--split",
-            "test",
-            "--fold",
-            "2",
-            "--json",
-        ],
-    )
-    assert told.exit_code == 0, told.output
+    words = ["see-place-v1", "--games", "3", "--split", "test", "--fold", "2", "--json"]
+    command = [sys.executable, "-m", "benchmarks.demonstrate", *words]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
     made = json.loads(told.stdout)
     assert (made["dataset"], made["episodes"]) == ("iglu/see-place-test-fold2-v1", 3)
     assert (tmp_path / "iglu" / "see-place-test-fold2-v1").is_dir()

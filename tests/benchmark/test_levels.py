@@ -148,7 +148,13 @@ def test_tasks_are_listed_up_to_a_number() -> None:
 
 def test_rules_hold_out_what_they_say() -> None:
     facing = [Task("", [(0, -1, 0, 1)], pose=Pose(yaw_deg=yaw)) for yaw in (0.0, 269.9, 270.0, 359.9, 360.0)]
-    assert list(map(HeldOut("poses", 0.25), facing)) == [False, False, True, True, False]
+    assert [HeldOut("poses", 0.25).splits(task) == ("test",) for task in facing] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+    ]
     tower = Task("<Architect> one two three", [(0, -1, 0, 1), (0, 0, 0, 1)], invariant=False)
     row = tower.replace(target_grid=[(0, -1, 0, 1), (1, -1, 0, 1)])
     other_row = tower.replace(target_grid=[(3, -1, 1, 2), (3, -1, 2, 5)])

@@ -29,6 +29,7 @@ TESTED: dict[str, str] = {
     "team_division": "test_frameworks.py",
     "torchrl_pairs": "test_frameworks.py",
     "walking_builder": "test_frameworks.py",
+    "train_predictors": "test_learned.py",
 }
 
 
@@ -57,10 +58,8 @@ SHORT = {
     "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
     "walking_builder": "--frames 1000 --seeds 1 --episodes 2",
 }
-# Run by test_rllib.py and test_adapters.py, in environments of their own.
-APART = (
-    "rllib_two_agents", "benchmarl_two_agents", "trl_builder",
-)  # fmt: skip
+# Run by test_rllib.py and test_adapters.py, in environments of their own, and by test_learned.py with a small corpus.
+APART = ("rllib_two_agents", "benchmarl_two_agents", "trl_builder", "train_predictors")
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
     "block_reader": {"torch": "rl"},
@@ -107,7 +106,7 @@ def at_hand(arguments: str, folder: Path) -> Iterator[str]:
 
 
 def test_every_example_has_a_documented_command_line() -> None:
-    assert {name for name, _ in documented()} == SHORT.keys() == TESTED.keys()
+    assert {name for name, _ in documented()} == {*SHORT, "train_predictors"} == TESTED.keys()
 
 
 @pytest.mark.parametrize(
