@@ -148,7 +148,7 @@ def test_tasks_are_listed_up_to_a_number() -> None:
 
 def test_rules_hold_out_what_they_say() -> None:
     facing = [Task("", [(0, -1, 0, 1)], pose=Pose(yaw_deg=yaw)) for yaw in (0.0, 269.9, 270.0, 359.9, 360.0)]
-    assert [HeldOut("poses", 0.25).splits(task) == ("test",) for task in facing] == [
+    assert [HeldOut("poses", 0.25).splits(task) == ("validation", "test") for task in facing] == [
         False,
         False,
         True,
