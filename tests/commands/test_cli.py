@@ -265,7 +265,7 @@ def test_every_command_is_in_a_panel() -> None:
     [
         ("demo --task ligthhouse", "--task is 'ligthhouse' (did you mean 'lighthouse'?)"),
         ("demo --controls Walking", "--controls is 'Walking' (did you mean 'walking'?)"),
-        ("play --partner scriptd", "the architect 'scriptd' is unknown (did you mean 'scripted'?)"),
+        ("play --window --partner scriptd", "--partner is 'scriptd' (did you mean 'scripted'?)"),
         ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
         ("show kites -o a.png", "no structure 'kites' (did you mean 'kite'?)"),
         ("benchmark run see-place", "level is 'see-place' (did you mean 'see-place-v1'?)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import os
@@ -396,13 +397,27 @@ def test_menu_and_help_pause_the_game(tmp_path: Path, play: Any) -> None:
         ("--seed -1", "--seed is -1, expected an integer of 0 or more"),
         ("--window --partner replay --task-source x.json", "--task-source"),
         ("--window --task nothing", "--task is 'nothing', expected one of"),
-        ("--task nothing", "--task is 'nothing', expected one of"),
-        ("--partner ghost", "'ghost' is unknown"),
-        ("--team craft --seat builder_7", "--seat is 'builder_7'.*expected one of architect_0"),
         ("--port 70000", "--port is 70000"),
     ],
 )
 def test_bad_options(wrong: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=expected):
+        CliRunner().invoke(app, ["play", "--browser", *wrong.split()], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ("--task nothing", "--task is 'nothing', expected one of"),
+        ("--partner ghost", "'ghost' is unknown"),
+        ("--team craft --seat builder_7", "--seat is 'builder_7'.*expected one of architect_0"),
+    ],
+)
+def test_bad_options_in_the_browser(
+    wrong: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("web", importlib.util.find_spec("starlette"), "starlette is not installed (the extra `web`)")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=expected):
         CliRunner().invoke(app, ["play", "--browser", *wrong.split()], catch_exceptions=False)
