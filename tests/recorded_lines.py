@@ -16,7 +16,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def chained(lines: Iterable[dict[str, Any]]) -> bytes:
-    """Return a recording of these lines, with their hashes computed anew."""
+    """Return a recording of these lines, with new hashes."""
     chain, rows = "", []
     for line in lines:
         if "format" in line:  # a new episode

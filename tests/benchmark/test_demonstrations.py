@@ -124,7 +124,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     words = ["see-place-v1", "--games", "3", "--split", "test", "--fold", "2", "--json"]
     command = [sys.executable, "-m", "benchmarks.demonstrate", *words]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
-    made = json.loads(told.stdout)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    made = json.loads(done.stdout)
     assert (made["dataset"], made["episodes"]) == ("iglu/see-place-test-fold2-v1", 3)
     assert (tmp_path / "iglu" / "see-place-test-fold2-v1").is_dir()

@@ -41,7 +41,7 @@ from iglu_marl.game.config import (
 from iglu_marl.game.profiles import PROFILES
 
 FIELDS = {item.name: item for item in dataclasses.fields(GameConfig)}
-DOORS: list[Any] = [
+MAKERS: list[Any] = [
     iglu_marl.env,
     iglu_marl.raw_env,
     iglu_marl.parallel_env,
@@ -75,17 +75,17 @@ def test_rules_follow_from_the_table_of_options() -> None:
     assert paid <= rules | {"message_cost"}
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
-def test_the_signature_names_every_option_with_its_default(door: Any) -> None:
-    parameters = inspect.signature(door).parameters
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+def test_the_signature_names_every_option_with_its_default(maker: Any) -> None:
+    parameters = inspect.signature(maker).parameters
     assert all(parameters[name].default == item.default for name, item in FIELDS.items())
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in FIELDS)
     assert not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
-def test_help_lists_agents_spaces_rewards_ends_and_options(door: Any) -> None:
-    text = inspect.getdoc(door)
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+def test_help_lists_agents_spaces_rewards_ends_and_options(maker: Any) -> None:
+    text = inspect.getdoc(maker)
     assert text is not None
     for title in (
         "Agents",
@@ -102,9 +102,9 @@ def test_help_lists_agents_spaces_rewards_ends_and_options(door: Any) -> None:
     assert all(any(row[:1] == [name] for row in rows) for name in (*ARCHITECT_SIGHTS, *BUILDER_SIGHTS))
 
 
-def test_the_first_sentence_of_each_door_is_its_own() -> None:
-    first = [(inspect.getdoc(door) or "").splitlines()[0] for door in (*DOORS, *BUILDERS)]
-    assert len(set(first)) == len(DOORS) + len(BUILDERS)
+def test_the_first_sentence_of_each_maker_is_its_own() -> None:
+    first = [(inspect.getdoc(maker) or "").splitlines()[0] for maker in (*MAKERS, *BUILDERS)]
+    assert len(set(first)) == len(MAKERS) + len(BUILDERS)
 
 
 # -------------------------------------------------------------------------------------------- the builder alone

@@ -27,7 +27,7 @@ BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
 
 
 def games(controls: str, count: int, steps: int) -> Iterator[tuple[Worlds, np.ndarray, int]]:
-    """(start, a grid that was reached, after so many steps): random acts from random starts."""
+    """Yield start, a grid that random acts reached from there, and after how many steps."""
     encoding = Controls(controls)  # type: ignore[arg-type]
     for seed in range(count):
         rng = np.random.default_rng(seed)

@@ -312,8 +312,8 @@ def test_show_and_demo_write_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke
     options = ["--controls", "flying", "--json"]
-    told = json.loads(run(app, ["show", "zigzag-fence", "-o", "replay.html", *options]).stdout)
-    assert told["completed"]
+    shown = json.loads(run(app, ["show", "zigzag-fence", "-o", "replay.html", *options]).stdout)
+    assert shown["completed"]
     shown = json.loads(
         run(app, ["demo", "--task", "zigzag-fence", *options, "--video-format", "none", "-o", "out"]).stdout
     )
@@ -344,9 +344,9 @@ def test_what_a_person_did_becomes_a_page(window: Browser, tmp_path: Path) -> No
     words = ["show", "bundled/builder-data/1-bridge/step-2", "-o", str(page), "--json"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    told, data = json.loads(done.stdout), read_replay(page)
-    assert data["moments"] == told["scenes"]
-    assert len(data["dialogue"]) == len(data["edits"]) == told["edits"]
+    shown, data = json.loads(done.stdout), read_replay(page)
+    assert data["moments"] == shown["scenes"]
+    assert len(data["dialogue"]) == len(data["edits"]) == shown["edits"]
     last = data["moments"] - 1
     assert value_at(data, "time_s", last) == pytest.approx(told["recorded_s"], abs=0.1)
     assert value_at(data, "complete", last)
