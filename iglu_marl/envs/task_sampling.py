@@ -244,6 +244,12 @@ class TaskSampling:
         """Raise `StateError` unless `set_state` can take this."""
         check_like(state.used, self._used, "used")
         check_like(state.ahead, self._ahead, "ahead")
+        waiting = state.ahead[np.arange(INDEX_BUFFER) >= state.used[:, None]]
+        count = 0 if self._tasks is None else len(self._tasks)
+        if count and waiting.max(initial=0) >= count:
+            raise StateError(
+                f"the state's next task is number {waiting.max()}, expected 0..{count - 1}: as many tasks"
+            )
 
     def set_state(self, state: TaskSamplingState) -> None:
         """Restore a state that `get_state` returned."""

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.agents.learned.zoo import pretrained, zoo
@@ -110,20 +110,26 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     app = Starlette(
         routes=[
             *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
-            Route("/play", _page("play.html")),
+            *_page_of_a_game(),
             Route("/admin", admin.page),
             Route("/api/admin", admin.act, methods=["POST"]),
             Route("/metrics", admin.metrics),
-            Route("/static/{name}", static_file),
-            Route("/api/help", help_texts),
             Route("/healthz", health),
-            WebSocketRoute("/ws", connection),
         ],
         middleware=[Middleware(Guard, options.hosts, options.requests_per_s, mturk)],
         lifespan=lifespan,
     )
     app.state.options, app.state.sessions = options, sessions
     return app
+
+
+def _page_of_a_game() -> list[BaseRoute]:
+    return [
+        Route("/play", _page("play.html")),
+        Route("/static/{name}", static_file),
+        Route("/api/help", help_texts),
+        WebSocketRoute("/ws", connection),
+    ]
 
 
 def person_app(page: Any, options: ServerOptions, farewell: str) -> Starlette:
@@ -138,14 +144,7 @@ def person_app(page: Any, options: ServerOptions, farewell: str) -> Starlette:
         return PlainTextResponse(farewell)
 
     app = Starlette(
-        routes=[
-            Route("/", left),
-            Route("/play", _page("play.html")),
-            Route("/static/{name}", static_file),
-            Route("/api/help", help_texts),
-            Route("/api/texts", no_texts),
-            WebSocketRoute("/ws", connection),
-        ],
+        routes=[Route("/", left), *_page_of_a_game(), Route("/api/texts", no_texts)],
         middleware=[Middleware(Guard, options.hosts, options.requests_per_s, False)],
         lifespan=lifespan,
     )

@@ -468,7 +468,9 @@ def test_wrong_states_are_refused() -> None:
         {"over": before.batch.over[:2]},
     ]
     states = [before._replace(batch=before.batch._replace(**fields)) for fields in wrong]
-    for state in (None, small.get_state(), *states):
+    more = make(count=3, tasks=[*FEW] * 9)  # its next tasks have higher numbers
+    more.reset(seed=0)
+    for state in (None, small.get_state(), more.get_state(), *states):
         with pytest.raises(StateError, match=r"state.*expected"):
             env.set_state(state)
         assert env.get_state().batch.worlds.tobytes() == before.batch.worlds.tobytes()
