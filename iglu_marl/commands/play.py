@@ -66,11 +66,22 @@ def play(
 
     Examples: iglu-marl play --role architect; iglu-marl play --watch --builder hasty; iglu-marl play --window
     """
+    if watch:
+        for name, value, default in (
+            ("--role", role, "builder"),
+            ("--partner", partner, "scripted"),
+            ("--seat", seat, None),
+        ):
+            opt.expect(name, value, value == default, "none with --watch: --architect and --builder play")
+    else:
+        for name, value in (("--architect", architect), ("--builder", builder)):
+            opt.expect(name, value, value == "scripted", "--partner PARTNER, or --watch")
     if window is None:
         window = find_spec("starlette") is None and find_spec("pygame") is not None
     if window:
         opt.expect("--window", True, role == "builder", "--role builder: an architect plays in the browser")
         opt.expect("--window", True, not (watch or team), "no --watch and no --team: they are in the browser")
+        opt.expect("--port", port, port == 0, "none: a window has no port")
         facts = [_in_window(partner, tasks, data, task, controls, seed, folder)]
     else:
         opt.expect("--controls", controls, controls == "human-level", "human-level; others need --window")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,17 @@ if TYPE_CHECKING:
 
 PAGES, VIDEOS = (".html", ".json"), (".mp4", ".gif")
 OF_GAMES = (".png", *VIDEOS, *PAGES)
+# What is shown, and the options that have an effect on it, besides `output` and `as_json`.
+EFFECTS: dict[str, frozenset[str]] = {
+    "a dataset": frozenset(("data", "structure", "overwrite")),
+    "the data of a page": frozenset(),
+    "a recording": frozenset(("episode",)),
+    "a session's page": frozenset(("data", "set_up")),
+    "a session's picture": frozenset(("data", "set_up", "view")),
+    "a session's video": frozenset(("data", "set_up", "view", "fps", "speed", "max_seconds")),
+    "a structure's picture": frozenset(("view", "before", "width", "tasks", "data")),
+    "a structure's game": frozenset(("tasks", "data", "controls", "seed")),
+}
 SESSION = re.compile(r"B\d+-A\d+-C\d+-\d+")  # a name in the Minecraft Dialogue Corpus
 
 
@@ -95,27 +107,36 @@ def show(
     Examples: iglu-marl show kite -o kite.png; iglu-marl show games.jsonl --episode 2 -o game.html; iglu-marl show
     bundled/builder-data/1-bridge/step-2 -o session.mp4
     """
+    kind = _kind_of(source, output)
+    given = {"view": view, "before": before, "width": width, "tasks": tasks, "data": data, "episode": episode}
+    given |= {"controls": controls, "seed": seed, "fps": fps, "speed": speed, "max_seconds": max_seconds}
+    given |= {"set_up": set_up, "structure": structure, "overwrite": overwrite}
+    for name, value in given.items():
+        default = signature(show).parameters[name].default
+        option = "--task-source" if name == "tasks" else f"--{name.replace('_', '-')}"
+        opt.expect(option, value, value == default or name in EFFECTS[kind], f"none: no effect on {kind}")
     if source in CORPORA:
         show_dataset(source, output, data, structure, overwrite, as_json)
         return
     expect_file(output, *OF_GAMES)
     made_folder(output.parent)
-    if os.path.isfile(source) and source.lower().endswith((".html", ".htm", ".json")):
+    if kind == "the data of a page":
         facts = _show_page(Path(source), output)
-    elif os.path.isfile(source) and source.lower().endswith(".jsonl"):
+    elif kind == "a recording":
         facts = _show_recording(Path(source), output, episode, as_json)
-    elif (film := _film(source, data, set_up)) is not None:
+    elif kind.startswith("a session"):
         from iglu_marl.recording.films import write_film
 
-        kind = view or "composed"
-        opt.expect("--view", view, kind in ("composed", "eyes"), "composed or eyes for a session")
+        film = _film(source, data, set_up)
+        seen = view or "composed"
+        opt.expect("--view", view, seen in ("composed", "eyes"), "composed or eyes for a session")
         with progress_bar(as_json) as progress:
             write_film(
-                film, output, view=kind, fps=fps, speed=speed, max_seconds=max_seconds, progress=progress
+                film, output, view=seen, fps=fps, speed=speed, max_seconds=max_seconds, progress=progress
             )
         facts = {"title": film.title, **film.facts, "scenes": len(film.scenes)}
         facts["recorded_s"] = round(film.scenes[-1].time_s - film.scenes[0].time_s, 1)
-    elif output.suffix.lower() == ".png":
+    elif kind == "a structure's picture":
         facts = _draw(source, output, view or "sheet", before, width, tasks, data)
     else:
         facts = _show_game(source, output, tasks, data, controls, seed, as_json)
@@ -123,6 +144,20 @@ def show(
     if not print_json(as_json, facts):
         shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items() if key != "file")
         text_console().print(f"Written: {output.resolve()}: {shown}")
+
+
+def _kind_of(source: str, output: Path) -> str:
+    """Return what is shown, a key of `EFFECTS`."""
+    ending = output.suffix.lower()
+    if source in CORPORA:
+        return "a dataset"
+    if os.path.isfile(source) and source.lower().endswith((".html", ".htm", ".json")):
+        return "the data of a page"
+    if os.path.isfile(source) and source.lower().endswith(".jsonl"):
+        return "a recording"
+    if SESSION.fullmatch(source) or os.path.isfile(source) or "/" in source:
+        return f"a session's {'page' if ending in PAGES else 'picture' if ending == '.png' else 'video'}"
+    return f"a structure's {'picture' if ending == '.png' else 'game'}"
 
 
 def expect_file(output: Path, *endings: str) -> None:
@@ -178,15 +213,14 @@ def _show_recording(source: Path, output: Path, episode: int, as_json: bool) -> 
     return {"task": game.task.task_id, "moves": len(games[episode].moves), "completed": game.completed}
 
 
-def _film(source: str, data: Path | None, set_up: bool) -> Film | None:
-    """Return the film of a person's session; None if the source is none."""
+def _film(source: str, data: Path | None, set_up: bool) -> Film:
+    """Return the film of a person's session."""
     from iglu_marl.recording import films
 
     if SESSION.fullmatch(source):
+        opt.expect("--set-up", set_up, not set_up, "none: no effect on a session of the Minecraft corpus")
         return films.film_of_session(source, data)
-    if os.path.isfile(source) or "/" in source:
-        return films.film_of_world_file(*films.load_world_file(source, data), set_up=set_up)
-    return None
+    return films.film_of_world_file(*films.load_world_file(source, data), set_up=set_up)
 
 
 def _pictures_of(name: str, tasks: str | None, data: Path | None) -> tuple[str, BlockGrid, BlockGrid, str]:

@@ -398,6 +398,10 @@ def test_menu_and_help_pause_the_game(tmp_path: Path, play: Any) -> None:
         ("--window --partner replay --task-source x.json", "--task-source"),
         ("--window --task nothing", "--task is 'nothing', expected one of"),
         ("--port 70000", "--port is 70000"),
+        ("--window --port 8000", "--port is 8000, expected none"),
+        ("--architect vague", "--architect is 'vague', expected --partner"),
+        ("--watch --partner hasty", "--partner is 'hasty', expected none with --watch"),
+        ("--watch --role architect", "--role is 'architect', expected none with --watch"),
     ],
 )
 def test_bad_options(wrong: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

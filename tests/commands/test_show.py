@@ -252,6 +252,15 @@ def test_a_session_of_the_corpus_becomes_a_video(shared: Path) -> None:
         ("kite -o a.mp4 --fps 0", ConfigError, "--fps is 0.0, expected a number above 0"),
         ("kite -o a.mp4 --speed nan", ConfigError, "--speed is nan"),
         ("kite -o a.mp4 --max-seconds -1", ConfigError, "--max-seconds is -1.0"),
+        (
+            "kite -o a.png --fps 5",
+            ConfigError,
+            "--fps is 5.0, expected none: no effect on a structure's picture",
+        ),
+        ("kite -o a.html --view top", ConfigError, "--view is 'top', expected none"),
+        ("bundled -o pages --seed 3", ConfigError, "--seed is 3, expected none: no effect on a dataset"),
+        (f"bundled/builder-data/{MEMBER} -o a.html --fps 5", ConfigError, "--fps is 5.0, expected none"),
+        ("B1-A2-C3-1 -o a.html --set-up", ConfigError, "--set-up is True, expected none"),
         ("bundled -o a.png", ConfigError, "--output is 'a.png', expected a folder"),
     ],
 )
