@@ -67,12 +67,10 @@ def play(
     Examples: iglu-marl play --role architect; iglu-marl play --watch --builder hasty; iglu-marl play --window
     """
     if watch:
-        for name, value, default in (
-            ("--role", role, "builder"),
-            ("--partner", partner, "scripted"),
-            ("--seat", seat, None),
-        ):
-            opt.expect(name, value, value == default, "none with --watch: --architect and --builder play")
+        none = "none with --watch: --architect and --builder play"
+        opt.expect("--role", role, role == "builder", none)
+        opt.expect("--partner", partner, partner == "scripted", none)
+        opt.expect("--seat", seat, seat is None, none)
     else:
         for name, value in (("--architect", architect), ("--builder", builder)):
             opt.expect(name, value, value == "scripted", "--partner PARTNER, or --watch")

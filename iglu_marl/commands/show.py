@@ -108,9 +108,22 @@ def show(
     bundled/builder-data/1-bridge/step-2 -o session.mp4
     """
     kind = _kind_of(source, output)
-    given = {"view": view, "before": before, "width": width, "tasks": tasks, "data": data, "episode": episode}
-    given |= {"controls": controls, "seed": seed, "fps": fps, "speed": speed, "max_seconds": max_seconds}
-    given |= {"set_up": set_up, "structure": structure, "overwrite": overwrite}
+    given: dict[str, Any] = {
+        "view": view,
+        "before": before,
+        "width": width,
+        "tasks": tasks,
+        "data": data,
+        "episode": episode,
+        "controls": controls,
+        "seed": seed,
+        "fps": fps,
+        "speed": speed,
+        "max_seconds": max_seconds,
+        "set_up": set_up,
+        "structure": structure,
+        "overwrite": overwrite,
+    }
     for name, value in given.items():
         default = signature(show).parameters[name].default
         option = "--task-source" if name == "tasks" else f"--{name.replace('_', '-')}"
