@@ -77,7 +77,7 @@ _ASKED = {
         *(("number", "count"), ("one", "which"), ("block", "which")),
     )
 }
-_WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK, DialogueAct.WHICH_NAMED})
+_WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK})
 
 
 @dataclass(frozen=True)

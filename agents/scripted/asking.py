@@ -12,7 +12,6 @@ from iglu_marl.language.blocks import Reason
 from iglu_marl.language.discourse import asks
 from iglu_marl.language.grammar.reader import respelled, tokens
 from iglu_marl.language.repair import Understanding, meanings
-from iglu_marl.language.shapes import Noun
 from iglu_marl.language.templates import number_of, templates
 from iglu_marl.language.verbs import Ambiguous, Facing, Name
 
@@ -61,9 +60,6 @@ def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context |
             readings = list(_readings(heard.instruction, grid, context))
             if len(readings) == 2:
                 yield say(DialogueAct.WHICH_READING, word=readings[0], other=readings[1])
-        noun = getattr(failure.reference, "kind", None)
-        if isinstance(noun, Noun) and noun.word not in (context or Context()).names:
-            yield say(DialogueAct.WHICH_NAMED, word=noun.word)
         if isinstance(failure.reference, Blocks) and len(failure.reference.colors) == 1:
             yield say(DialogueAct.WHICH_BLOCK, failure.reference.colors[0])
     if not asks(failure) and reason in _REFUSALS:
@@ -72,15 +68,8 @@ def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context |
 
 
 def report_done(heard: Understanding, idle: tuple[int, ...], fits: Fits) -> str:
-    """Return the report on a finished instruction, with the parts that changed nothing or were not understood."""
+    """Return the report on a finished instruction, with the parts that changed nothing."""
     instruction: Any = heard.instruction
-    if heard.unread:
-        words = heard.unread.split()
-        forms = (
-            f"{say(DialogueAct.DONE)} {say(DialogueAct.NOT_READ, word=' '.join(words[:n]))}"
-            for n in (None, MOST_WORDS)
-        )
-        return next(filter(fits, forms), say(DialogueAct.NOT_UNDERSTOOD))
     while isinstance(instruction, (Ambiguous, Facing)):
         instruction = instruction.readings[0] if isinstance(instruction, Ambiguous) else instruction.then
     parts = getattr(instruction, "parts", (instruction,))

@@ -47,7 +47,6 @@ class DialogueAct(str, Enum):
     WHICH_PLACE = "which_place"
     WHICH_ONE = "which_one"  # of several things that fit
     WHICH_BLOCK = "which_block"  # the same, of a colour
-    WHICH_NAMED = "which_named"  # the same, of a name that nothing has yet
     WHICH_NUMBER = "which_number"
     WHICH_WAY = "which_way"
     NO_SUCH = "no_such"  # nothing fits

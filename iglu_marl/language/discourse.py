@@ -20,11 +20,10 @@ from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at, color_name
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk, say
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.grammar.clauses import NewNoun, listed, nouns_of
 from iglu_marl.language.grammar.engine import Parser
-from iglu_marl.language.grammar.reader import grammar, read_clauses, tokens, unknown_words
+from iglu_marl.language.grammar.reader import grammar, listed, nouns_of, tokens, unknown_words
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.references import Context, NamedCells
+from iglu_marl.language.references import Context
 from iglu_marl.language.repair import (
     Understanding,
     announced_color,
@@ -80,7 +79,6 @@ class Discourse:
         self._followed = False  # whether it was carried out
         self._overheard = ""  # what somebody else asked about it
         self._expected: tuple[Grid, Understanding] | None = None  # worlds that the next one may be
-        self._others: list[str] = []  # texts since `notice`, which others may have followed
 
     @property
     def names(self) -> Mapping[str, tuple[Cell, ...]]:
@@ -118,7 +116,6 @@ class Discourse:
                 heard = self._without_request(text, question, pending)
             if heard is None:  # where it is unanswered, it belongs to the request that was not understood
                 heard = failed if unanswered else self._as_request(text, question, pending, grid)
-        self._others = [*self._others, text]
         self._remember(Role.ARCHITECT, text)
         if heard.act == "request":
             self.pending = heard if heard.question is not None else self.pending
@@ -145,22 +142,13 @@ class Discourse:
         """Note that an instruction was carried out on a world, with this result."""
         self.context = self.context.after(instruction, world, outcome)
         self._followed, self._expected = True, None
-        placed, known = _cells((outcome.grid != world) & (outcome.grid != 0)), self.context.names
-        if not (self._others and placed):
-            return
-        *self._others, text = self._others
-        for noun in _new_nouns(text, known)[-1:]:  # "let us begin with the trunk: stack ..."
-            if noun.word not in known:
-                named = {noun.word: NamedCells(placed, noun.plural)}
-                self.context = replace(self.context, names={**known, **named})
 
     def notice(self, before: Grid, after: Grid, order: tuple[Cell, ...] = ()) -> None:
         """Note how others changed the world since the last texts: their changes are what was mentioned last.
 
         order: the cells that they changed, in that order, if it is known.
-        New nouns of texts that the builder did not follow name what they built.
         """
-        self._refused, texts, self._others = False, self._others, []
+        self._refused = False
         if np.array_equal(before, after):
             return
         cells = _cells(after != before)
@@ -169,10 +157,6 @@ class Discourse:
         cells = tuple(sorted(cells, key=rank.__getitem__)) if ordered else cells
         placed = tuple(cell for cell in cells if color_at(after, cell))
         known = self.context
-        for text in texts if placed else ():
-            for noun in _new_nouns(text, known.names):
-                colored = tuple(cell for cell in placed if color_at(after, cell) == noun.color)
-                known = known.noticing(noun.word, noun.plural, colored or placed)
         self.context = replace(
             known,
             last=cells,
@@ -183,7 +167,7 @@ class Discourse:
             mentioned=(),
             color=known.color if {color_at(after, cell) for cell in placed} <= {known.color} else None,
         )
-        self.pending, self._expected, self._request, self._others = None, None, "", []
+        self.pending, self._expected, self._request = None, None, ""
         self._refused = self._followed = False
 
     def _compare(self, grid: Grid) -> None:
@@ -236,7 +220,6 @@ class Discourse:
         if pending is not None:
             said, (found, text) = text, self._as_reply(text, pending, grid)
             if found is not None:
-                found = replace(found, by_parts=found.by_parts or pending.by_parts)
                 return self._by_reader(found, grid, said) if found.act == "request" else found
         new = self._by_reader(understand(text, grid, self.context), grid)
         if pending is not None and isinstance(new.instruction, Correct):
@@ -269,8 +252,8 @@ class Discourse:
     def _by_reader(
         self, heard: Understanding, grid: Grid, text: str = "", done: bool = False
     ) -> Understanding:
-        """Return what was not wholly understood, or by parts only, as the reader follows it, or the text said now."""
-        if self._reader is None or (heard.complete and not heard.by_parts):
+        """Return what was not understood as the reader follows it, or the text said now."""
+        if self._reader is None or heard.complete:
             return heard
         reported = Utterance(Role.BUILDER, say(DialogueAct.DONE))  # the request that somebody asked about
         said = (*self.context.said, *[reported] * done)
@@ -338,12 +321,6 @@ def _continued(request: str, question: str, reply: str, grid: Grid, context: Con
     return None
 
 
-def _new_nouns(text: str, names: Mapping[str, NamedCells]) -> tuple[NewNoun, ...]:
-    """Return the nouns that a text introduces. Most texts have none, which is quickly seen."""
-    known = frozenset(names)
-    return read_clauses(text, known)[0].nouns if nouns_of(tokens(text), known) else ()
-
-
 def _cells(mask: npt.NDArray[np.bool_]) -> tuple[Cell, ...]:
     return tuple((x, y, z) for x, y, z in cells_of(mask).tolist())
 
@@ -358,7 +335,7 @@ def _states(text: str, question: str) -> bool:
 def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
     """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
     said = [word for word in tokens(text, names) if word != "."]
-    nouns = nouns_of(said, names, known_only=True)
+    nouns = nouns_of(said, names)
     for words in (said, *bare(said, "")):
         readings = Parser(grammar(), words, nouns).read(category)
         found = [(cost, value) for value, end, cost in readings if end == len(words)]

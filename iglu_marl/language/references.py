@@ -999,12 +999,6 @@ class Context:
     color: int | None = None
     ordered: bool = True
 
-    def noticing(self, word: str, plural: bool, cells: tuple[Cell, ...]) -> Context:
-        """Return the context in which blocks that others built have the name of which the architect spoke."""
-        known = self.names.get(word)
-        named = NamedCells((*(known.cells if known else ()), *cells), plural or known is not None)
-        return replace(self, names={**self.names, word: named}, last=cells)
-
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
         """Return the context that follows `instruction`, carried out on `grid` with this `ExpectedWorld`."""
         from iglu_marl.language.verbs import Name, expand_anaphor  # verbs import references
@@ -1124,9 +1118,8 @@ class Resolution(Context):
 def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution, count: int | None) -> list[Item]:
     """Return the things that a name stands for. count: number of them that was said."""
     named = setting.names.get(noun.word)
-    if named is None and not noun.cells:
+    if named is None:
         raise Unresolved(Reason.NO_MATCH, noun.word)
-    named = named or NamedCells(noun.cells, count != 1)
     cells = [
         cell
         for cell in (setting.blocks if named.whole else named.cells)

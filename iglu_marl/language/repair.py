@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,23 +24,21 @@ from iglu_marl.core.grid import Cell, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import Above, ColorList, Count, Selection, Toward, Until, ValueOf
-from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing, listed
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.makers import InColor, counted
 from iglu_marl.language.grammar.reader import (
-    STATING,
+    asks_for_nothing,
+    changing_words,
     grammar,
-    instruction_of_clauses,
     instruction_words,
-    read_clauses,
+    listed,
     read_text,
     tokens,
     try_text,
     unknown_words,
 )
-from iglu_marl.language.grammar.spelling import near, nearest
+from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.naming import naming, new_nouns, taken_as, ways_to_mean
 from iglu_marl.language.placing import ANY_COLOR, SAME, OtherSide
 from iglu_marl.language.references import (
     Anaphor,
@@ -72,7 +70,6 @@ from iglu_marl.language.verbs import (
     Instruction,
     KeepOnly,
     Move,
-    Name,
     Pick,
     Place,
     PlaceGoal,
@@ -133,19 +130,15 @@ _PROBES: tuple[tuple[Reason, tuple[str, ...], bool, tuple[type, ...]], ...] = (
 class Understanding:
     """The meaning of an utterance in a world.
 
-    instruction: as far as it was given, or None. found: the worlds that it leads to, or why there is none. unread: the
-    first sentence that was not read; the instruction is that of the sentences before it. act: what a builder does about
-    it: the "request", or nothing ("remark"), the last request "again", "stop" it, "cancel" what it asked about, or
-    "undo" it, since the answer to a question about it is not understood. by_parts: it was read by its phrases in any
-    order, since no rule reads it as a whole, which is less certain.
+    instruction: as far as it was given, or None. found: the worlds that it leads to, or why there is none. act: what a
+    builder does about it: the "request", or nothing ("remark"), the last request "again", "stop" it, "cancel" what it
+    asked about, or "undo" it, since the answer to a question about it is not understood.
     """
 
     text: str
     instruction: Instruction | None
     found: Found
-    unread: str = ""
     act: str = "request"
-    by_parts: bool = False
 
     @property
     def question(self) -> Failure | None:
@@ -154,8 +147,8 @@ class Understanding:
 
     @property
     def complete(self) -> bool:
-        """Whether all of it was read and can be followed."""
-        return not isinstance(self.found, Failure) and not self.unread
+        """Whether it was read and can be followed."""
+        return not isinstance(self.found, Failure)
 
 
 def understand(text: str, grid: Grid, context: Context | None = None) -> Understanding:
@@ -165,21 +158,12 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
     if _announces(text, stated):
         return Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, text, text))
     if not isinstance(stated, Failure):
-        whole = try_instruction(text, stated, grid, context)
-        if not isinstance(whole.found, Failure) or whole.found.reason not in _MAY_BE_SAID:
-            return whole
-        other = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
-        return replace(other, by_parts=True) if other is not None and other.complete else whole
-    lacks = stated.partial is not None and stated.reason is not Reason.UNKNOWN_WORD
-    failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated
-    heard = _understand_clauses(failure, grid, context)
-    if heard is not None and (heard.complete or not lacks) and _agrees(stated, heard, grid):
-        return replace(heard, by_parts=True)
+        return try_instruction(text, stated, grid, context)
     if isinstance(stated.partial, PlaceGoal) and stated.reason is Reason.NO_PLACE:  # "two more" may need none
         heard = try_instruction(text, stated.partial, grid, context)
         if not isinstance(heard.found, Failure):
             return heard
-    return Understanding(text, stated.partial, _diagnosed(_of_unread(stated, context)))
+    return Understanding(text, stated.partial, _diagnosed(stated))
 
 
 def _announces(text: str, instruction: Any) -> bool:
@@ -205,48 +189,6 @@ def announced_color(text: str) -> int | None:
     return next((color for length, read in found for color, end, _ in read if end == length), None)
 
 
-def _of_unread(failure: Failure, context: Context) -> Failure:
-    """Return the failure about a word of the first sentence that was not read, if that has one."""
-    unread = read_clauses(failure.text, frozenset(context.names))[0].unread
-    if failure.reason is not Reason.UNKNOWN_WORD or not unread or failure.detail in unread[0].split():
-        return failure
-    words = unknown_words(unread[0].split())
-    if not words:
-        return replace(failure, reason=Reason.NOT_UNDERSTOOD, detail=unread[0], suggestion="")
-    return replace(failure, detail=words[0], suggestion=nearest(words[0], instruction_words()))
-
-
-def _agrees(failure: Failure, heard: Understanding, grid: Grid) -> bool:
-    """Return whether a reading asks, or gives each of two colours its blocks, if a text contradicts itself."""
-    if failure.reason is not Reason.CONTRADICTION:
-        return True
-    if isinstance(heard.found, Failure):
-        return heard.question is not None
-    placed = {
-        color_name(int(color)) for world in heard.found for color in world.grid[world.grid != grid] if color
-    }
-    known = {
-        color_name(c) for part in walk(heard.instruction) if isinstance(part, Blocks) for c in part.colors
-    }
-    return (placed | known).issuperset(failure.detail.split(" and "))
-
-
-def _understand_beginning(
-    failure: Failure, made: Any, unread: str, grid: Grid, context: Context
-) -> Understanding | None:
-    """Follow the sentences before the first one that is not read; None if they leave anything open."""
-    if made is None or isinstance(made, (Failure, Name)):
-        return None
-    heard = try_instruction(failure.text, made, grid, context)
-    repaired = not listed("repairing").isdisjoint(unread.split()[:3])  # what was said before does not hold
-    changes = (
-        not repaired
-        and not isinstance(heard.found, Failure)
-        and any((w.grid != grid).any() for w in heard.found)
-    )
-    return replace(heard, unread=unread) if changes else None
-
-
 _REQUIRED = re.compile(r"\b(?:it|they|you|th\w+)\b[^.,]*\b(?:should|must|ha[sv]e? to|needs? to)\b", re.I)
 
 
@@ -267,16 +209,8 @@ def is_remark(text: str, context: Context) -> bool:
         return False
     if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
         return False
-    found = read_clauses(text, frozenset(context.names))[0]
-    idle = all(isinstance(part, STATING) for part in found.parts)
-    return failure.reason in _BY_CLAUSES and idle and not found.unread
-
-
-_NOT_MEANT = (Reason.NO_MATCH, Reason.AMBIGUOUS, Reason.NO_COLOR)
-"""Failures of a way to read a text that speak for another way."""
-_MAY_BE_SAID = {Reason.NO_MATCH, Reason.NO_HEIGHT, Reason.NO_DIRECTION, Reason.NO_PLACE, Reason.NO_NUMBER}
-"""Failures of a text that is read as a whole which do not count if its phrases say what it lacks."""
-_BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
+    telling = changing_words() | (grammar().words_of("number", "side") - {"one", "a"})
+    return telling.isdisjoint(said) and not any(map(is_number, said))
 
 
 _POLITE = re.compile(
@@ -289,69 +223,6 @@ def is_question(text: str) -> bool:
     """Return whether a sentence asks something, unlike "could you put one there?"."""
     asked = re.findall(r"([^.!?;\n]*)\?", text)
     return any(not _POLITE.search(" ".join(one.split())) for one in asked)
-
-
-def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Understanding | None:
-    """Read a text phrase by phrase that no rule covers as a whole; None if that does not do."""
-    if failure.reason not in _BY_CLAUSES or is_question(failure.text):
-        return None
-    first: Understanding | None = None
-    for _, tier in groupby(read_clauses(failure.text, frozenset(context.names)), lambda one: one.dearer):
-        ways = [way for one in tier if (way := _understand_way(one, failure, grid, context)) is not None]
-        followed = [heard for heard in ways if not isinstance(heard.found, Failure)]
-        if len(followed) > 1 and not _same(followed):
-            readings = Ambiguous(tuple(heard.instruction for heard in followed))
-            return try_instruction(failure.text, readings, grid, context)
-        if followed:
-            return followed[0]
-        first = first or next(iter(ways), None)
-        if first is not None and getattr(first.found, "reason", None) not in _NOT_MEANT:
-            break
-    return first
-
-
-def _understand_way(found: Clauses, failure: Failure, grid: Grid, context: Context) -> Understanding | None:
-    text = failure.text
-    if not found.parts:
-        return None
-    made = instruction_of_clauses(found.parts)
-    if _announces(text, made):
-        return None
-    if found.unread:
-        return _understand_beginning(failure, made, found.unread[0], grid, context)
-    if made is None:
-        return None
-    if isinstance(made, Failure):
-        return Understanding(text, made.partial, replace(made, text=text))
-    tried = _with_new_nouns(text, made, grid, context)
-    if tried is None:
-        return None
-    heard = replace(tried, unread="".join(found.skipped[:1]))
-    follows = not isinstance(heard.found, Failure) or heard.found.reason is not Reason.NOT_UNDERSTOOD
-    return heard if follows else None
-
-
-def _with_new_nouns(text: str, made: Any, grid: Grid, context: Context) -> Understanding | None:
-    """Try an instruction whose nouns may name nothing yet; None if they can mean nothing, or nothing that does.
-
-    What a noun means is certain if nothing else can be meant, or if it makes no difference.
-    """
-    nouns = new_nouns(made, context.names.keys())
-    if not nouns:
-        return try_instruction(text, made, grid, context)
-    ways = list(ways_to_mean(nouns, Resolution.of(grid, context)))
-    if len(ways) == 1:
-        return try_instruction(text, naming(made, nouns, ways[0]), grid, context)
-    heard = {id(way): try_instruction(text, taken_as(made, way), grid, context) for way in ways}
-    fitting = [way for way in ways if not isinstance(heard[id(way)].found, Failure)]
-    if len(fitting) == 1:
-        return try_instruction(text, naming(made, nouns, fitting[0]), grid, context)
-    if not fitting or _same([heard[id(way)] for way in fitting]):
-        return heard[id(fitting[0])] if fitting else None
-    word = next(word for word in nouns if len({way[word] for way in fitting}) > 1)
-    choices = tuple(dict.fromkeys(way[word] for way in fitting))
-    failure = Failure(Reason.AMBIGUOUS, word, text, reference=nouns[word], choices=choices)
-    return Understanding(text, made, failure)
 
 
 def try_instruction(text: str, instruction: Instruction, grid: Grid, context: Context) -> Understanding:
@@ -454,9 +325,8 @@ def _join_answer(
     if question.reason not in _LACKING or "?" in reply:
         return None
     text = f"{pending.text.rstrip(' .!')} , {reply}"
-    heard = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
-    if heard is None or isinstance(heard.found, Failure) or _placements(heard.instruction) != 1:
-        heard = understand(text, grid, context)  # it may say something else than what was asked
+    heard = understand(text, grid, context)
+    if isinstance(heard.found, Failure) or _placements(heard.instruction) != 1:
         more = isinstance(heard.found, Failure) and heard.found.reason == question.reason
         more = more and _placements(heard.instruction) > 0 and heard.instruction != pending.instruction
         return heard if more else None
@@ -806,11 +676,6 @@ class _Answer:
             return
         items = self._filter(which, list(choices), reference)
         if len(items) != 1:
-            return
-        if isinstance(reference, Blocks) and isinstance(reference.kind, Noun):
-            made = naming(instruction, {reference.kind.word: reference}, {reference.kind.word: items[0]})
-            heard = _with_new_nouns(self.pending.text, made, self.grid, self.context)
-            yield from [heard] if heard is not None else []
             return
         if isinstance(instruction, Ambiguous) and reference is None:
             reading, _ = meanings(instruction, self.grid, self.context)[choices.index(items[0])]

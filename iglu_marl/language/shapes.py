@@ -92,13 +92,9 @@ def on_map(direction: Direction, view: Direction | None) -> Direction | None:
 
 @dataclass(frozen=True)
 class Noun:
-    """A name that the architect gave to blocks: "mast". It stands where a `Kind` does.
-
-    cells: what it means as long as nothing has the name.
-    """
+    """A name that the architect gave to blocks: "mast". It stands where a `Kind` does."""
 
     word: str
-    cells: tuple[Cell, ...] = ()
 
     @property
     def value(self) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import islice, product
 
-from iglu_marl.language.grammar.clauses import nouns_of
 from iglu_marl.language.grammar.engine import (
     Category,
     CategorySlot,
@@ -19,7 +18,7 @@ from iglu_marl.language.grammar.engine import (
     Rule,
     Word,
 )
-from iglu_marl.language.grammar.reader import grammar, tokens
+from iglu_marl.language.grammar.reader import grammar, nouns_of, tokens
 from iglu_marl.language.templates import templates
 
 _WORDS = {name: tuple(texts) for name, texts in templates()["examples"]["without_rules"].items()}
@@ -102,7 +101,6 @@ def _readable(
         for text in islice(_texts(rule.pattern, examples, full), _CHOICES):
             said = tokens(text)
             parser = Parser(rules, said, nouns_of(said, _NAMES))
-            parser.meant = frozenset(range(len(said)))
             if said and any(end == len(said) for _, end, _ in parser.read(category.name)):
                 yield text
 

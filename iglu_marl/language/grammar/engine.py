@@ -22,7 +22,7 @@ name the flags under which a rule is said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -61,11 +61,9 @@ _RULE = re.compile(
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
 NUMBER = "#"  # key of numbers in tables of first words
-UNNAMED = {"unnamed": False, "unnameds": True}
-"""Slots of nouns outside the grammar that mean something without a name: whether they are plural."""
 NAMES = {"name": (False, True), "names": (True, True), "new_name": (False, False), "new_names": (True, False)}
 """Slots of nouns outside the grammar: whether they are plural, and whether they name something that exists."""
-OPEN = (NUMBER, "rest", "some", *NAMES, *UNNAMED)
+OPEN = (NUMBER, "rest", "some", *NAMES)
 """Slots without rules: digits, all words up to the end of the sentence, some of them, and nouns outside the grammar."""
 
 
@@ -508,7 +506,6 @@ class Parser:
         nouns: words that may fill the slots of nouns outside the grammar: singular, whether it is plural, and whether
             it names something that exists.
         quick: skip the rules whose words do not occur; then `furthest` and `against` can lag behind.
-        meant: positions of nouns that may mean something without a name.
 
     """
 
@@ -523,7 +520,6 @@ class Parser:
         self._occurs: dict[int, bool] = {}  # whether the words of a rule occur
         self._words = frozenset(said)
         self.memory: dict[tuple[str, int], list[Read]] = {}
-        self.meant: Set[int] = frozenset()
         self.furthest = self.depth = 0
         self.against = (0, 0, 0, "")
         self.too_deep = False
@@ -625,8 +621,6 @@ class Parser:
             value = int(word[:6])
         elif noun is not None and NAMES.get(slot.category) in (noun[1:], (noun[1], word in self.said[:at])):
             value = noun[0]  # a noun that the text introduced is known later in it
-        elif noun is not None and at in self.meant and UNNAMED.get(slot.category) is noun[1]:
-            value = noun[0]
         if value is None:
             return []
         self.furthest = max(self.furthest, at + 1)

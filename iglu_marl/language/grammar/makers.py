@@ -110,26 +110,6 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Property:
-    """A property of a placement that stands anywhere in its clause. axis: along which a size is meant."""
-
-    name: str
-    value: Any
-    plural: bool = False
-    axis: str | None = None
-    word: str = ""
-
-
-@dataclass(frozen=True)
-class Purpose:
-    """What the next placements make, for which thing: "the snake needs a head", "add two arms to the tower"."""
-
-    word: str
-    of: Any
-    plural: bool = False
-
-
-@dataclass(frozen=True)
 class Topic:
     """What the next instruction is about: "start with the red one", "the tower is 2 too high" (2 is `count`)."""
 
@@ -227,7 +207,6 @@ define("is_a", lambda of, names: type(of).__name__ in names.split())
 define("size_of", lambda of: len(of))
 define("is_alike", lambda of: len(set(of)) < 2)
 define("both", lambda one, two: one.plus(two))
-define("reversed_", lambda of: of[::-1])
 define("other_color", lambda colors: min({1, 2, 3, 4, 5, 6} - {*colors}))
 define("every_nth", lambda step, first=1: range(first, references.MAX_DISTANCE, step))
 

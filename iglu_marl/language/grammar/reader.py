@@ -6,15 +6,15 @@ import gc
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
 from typing import Any
 
-from iglu_marl.core.errors import DialogueError, GridError, LanguageError
+from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
-from iglu_marl.language.grammar import answers, clauses, scene_makers
+from iglu_marl.language.grammar import answers, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import Announced, InColor, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings, singular
@@ -58,10 +58,11 @@ from iglu_marl.language.verbs import (
 )
 
 MAX_WORDS = 220
-_FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.txt")
+_FILES = ("grammar.txt", "dialogue.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
-OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
+_ALONE = ("amendment", "repeated")
+"""Categories of sentences about the last request, which stand behind no comma."""
 STATING = (Choose, Keep, Empty, AssertColor)
 """Statements that ask for nothing without a request."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
@@ -104,6 +105,8 @@ def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
             if found and found[-1] != ".":
                 found.append(".")
         else:
+            if word[0] == "-":
+                found, word = [*found, "minus"], word[1:]
             owner = word.removesuffix("'s")
             found += [owner, "'s"] if owner not in (word, "", *_SHORT) else _SPELLINGS.get(word, word).split()
     while found and found[-1] == ".":
@@ -153,7 +156,7 @@ class Reader(Parser):
     """Reads whole texts, clause by clause, at least cost."""
 
     def __init__(self, said: list[str], names: frozenset[str] = frozenset(), quick: bool = False) -> None:
-        super().__init__(grammar(), said, clauses.nouns_of(said, names, known_only=True), quick)
+        super().__init__(grammar(), said, nouns_of(said, names), quick)
         self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
 
     def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
@@ -213,8 +216,11 @@ class Reader(Parser):
 
     def _clauses_from(self, start: int, at: int, after: str) -> Iterator[tuple[Any, int, int]]:
         """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
-        for category in ("clause", "viewed", "remark", "holds", "picked", "announced"):
+        for category in ("clause", "viewed", "remark", "holds", "picked", "announced", "naming"):
             yield from self.read(category, start)
+        if start == 0 or self.said[start - 1] == ".":
+            for category in _ALONE:
+                yield from self.read(category, start)
         if after == "put":
             joined = start > at  # "to its left put a blue block, to its right a green one"
             for value, end, cost in self.read("elided" if joined else "fronted", start):
@@ -449,30 +455,6 @@ def read_text(text: str, names: frozenset[str] = frozenset()) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def read_clauses(text: str, names: frozenset[str] = frozenset()) -> tuple[clauses.Clauses, ...]:
-    """Return what can be read of a text, phrase by phrase; several if there are ways of similar cost."""
-    said: list[str] = []
-    for number, part in enumerate(clauses.normal(mended(text)).split(",")):
-        said += [","] * (number > 0) + tokens(part, names)
-        said += ["."] * part.rstrip().endswith((".", ";", "!", "?"))
-    while said[-1:] in ([","], ["."]):
-        said.pop()
-    if not said or len(said) > MAX_WORDS:
-        return (clauses.Clauses((), (text,)),)
-    return clauses.ClauseReader(said, names).read()
-
-
-def instruction_of_clauses(parts: tuple[Any, ...]) -> Any:
-    """Return the instruction that clauses make, a `Failure` if it lacks something, or None."""
-    try:
-        made = instruction_of(parts)
-    except (DialogueError, GridError, LanguageError):
-        return None
-    lack = _lacking(made)
-    return made if lack is None else Failure(lack[0], lack[1], partial=made)
-
-
-@lru_cache(maxsize=4096)
 def try_text(text: str) -> Any:
     """Return the instruction in a text, or a `Failure` whose detail can be wrong; faster than `read_text`."""
     said = tokens(mended(text))
@@ -489,8 +471,46 @@ def instruction_words() -> frozenset[str]:
     """Return all words of instructions, answers and questions to the architect."""
     rules = grammar()
     return rules.words_of(
-        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *OF_CLAUSES, "holds"))
+        "clause",
+        *_ALONE,
+        *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, "holds")),
     )
+
+
+@cache
+def listed(name: str) -> frozenset[str]:
+    """Return the phrases of a word list."""
+    return frozenset(grammar().lists[name])
+
+
+@cache
+def changing_words() -> frozenset[str]:
+    """Return the colours and the verbs of building."""
+    lists = map(listed, ("remove", "replace", "move", "copy", "mirror", "extend", "stack", "building"))
+    single = {phrase for phrases in lists for phrase in phrases if " " not in phrase}
+    return (grammar().words_of("color") | single) - listed("weak_verbs")
+
+
+def asks_for_nothing(said: list[str]) -> bool:
+    """Return whether words can be a remark: without colours, and verbs of building or unknown ones."""
+    frames = listed("polite"), listed("joint"), listed("modal")
+    while len(said) > 2 and said[0] not in listed("subject") and any(said[0] in one for one in frames):
+        said = said[1 + (said[1] == "you") :]  # "could you paint the roof"
+    verb = said[0] not in instruction_words() or (said[0] in listed("acting") and len(said) > 1)
+    return not (verb and {*said[1:2]} <= listed("objects")) and changing_words().isdisjoint(said)
+
+
+def nouns_of(said: list[str], names: Set[str]) -> dict[str, tuple[str, bool, bool]]:
+    """Return the nouns that the grammar does not know: singular, whether plural, and whether it names something."""
+    known = instruction_words()
+    found = {}
+    for word in said:
+        one, plural = singular(word)
+        if one in names or word in names:
+            found[word] = (one if one in names else word, plural and one in names, True)
+        elif word.isalpha() and len(word) > 1 and (word not in known or one in listed("part")):
+            found[word] = (one, plural, False)
+    return found
 
 
 @lru_cache(maxsize=1)
