@@ -25,6 +25,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
@@ -619,12 +620,16 @@ class Parser:
         value: Any = None
         if slot.category == NUMBER and is_number(word):
             value = int(word[:6])
-        elif noun is not None and NAMES.get(slot.category) in (noun[1:], (noun[1], word in self.said[:at])):
-            value = noun[0]  # a noun that the text introduced is known later in it
+        elif noun is not None and NAMES.get(slot.category) in (noun[1:], (noun[1], self._is_given(word, at))):
+            value = noun[0]
         if value is None:
             return []
         self.furthest = max(self.furthest, at + 1)
         return [(((slot.name, value),), at + 1, 0)]
+
+    def _is_given(self, noun: str, at: int) -> bool:
+        """Return whether a sentence before a position ends with a noun: "This is the roof." can give that name."""
+        return any(pair == (noun, ".") for pair in pairwise(self.said[:at]))
 
     def _sequence(self, parts: list[Node], at: int) -> list[Match]:
         found: list[Match] = [((), at, 0)]

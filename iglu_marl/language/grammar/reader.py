@@ -62,7 +62,7 @@ _FILES = ("grammar.txt", "dialogue.txt", "answers.txt", "asked.txt", "questions.
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
 _ALONE = ("amendment", "repeated")
-"""Categories of sentences about the last request, which stand behind no comma."""
+"""Categories of whole sentences about the last request."""
 STATING = (Choose, Keep, Empty, AssertColor)
 """Statements that ask for nothing without a request."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
@@ -219,8 +219,8 @@ class Reader(Parser):
         for category in ("clause", "viewed", "remark", "holds", "picked", "announced", "naming"):
             yield from self.read(category, start)
         if start == 0 or self.said[start - 1] == ".":
-            for category in _ALONE:
-                yield from self.read(category, start)
+            found = (read for category in _ALONE for read in self.read(category, start))
+            yield from (read for read in found if self.said[read[1] : read[1] + 1] in ([], ["."]))
         if after == "put":
             joined = start > at  # "to its left put a blue block, to its right a green one"
             for value, end, cost in self.read("elided" if joined else "fronted", start):
