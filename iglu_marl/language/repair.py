@@ -209,20 +209,10 @@ def is_remark(text: str, context: Context) -> bool:
         return False
     if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
         return False
+    pieces = [tokens(piece) for piece in re.split(r"[,.;!\n]", text)]
+    rest = [word for piece in pieces if " ".join(piece) not in listed("interjection") for word in piece]
     telling = changing_words() | (grammar().words_of("number", "side") - {"one", "a"})
-    return telling.isdisjoint(said) and not any(map(is_number, said))
-
-
-_POLITE = re.compile(
-    r"\b(?:can|could|would|will|may|might|shall) (?:you|u|we|i)\b|\b(?:ok|okay|yeah|please|pls|works|fine)$",
-    re.I,
-)
-
-
-def is_question(text: str) -> bool:
-    """Return whether a sentence asks something, unlike "could you put one there?"."""
-    asked = re.findall(r"([^.!?;\n]*)\?", text)
-    return any(not _POLITE.search(" ".join(one.split())) for one in asked)
+    return telling.isdisjoint(rest) and not any(map(is_number, rest))
 
 
 def try_instruction(text: str, instruction: Instruction, grid: Grid, context: Context) -> Understanding:

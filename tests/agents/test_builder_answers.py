@@ -116,7 +116,8 @@ def test_a_question_does_not_interrupt_the_work() -> None:
 
 
 CONVERSATION = (
-    ("mast = 3 yellow stacked 3 west of the centre", "Done."),
+    ("Build a tower of 3 yellow blocks 3 west of the centre.", "Done."),
+    ("This is the mast.", "Okay."),
     ("How high is the mast?", "3 blocks high, from level 1 to level 3."),
     ("Place a block on top of the mast.", "Which color?"),
     ("What colour is the mast?", "Yellow."),

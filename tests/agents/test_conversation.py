@@ -173,7 +173,7 @@ def test_an_answer_does_not_replace_what_was_said(texts: tuple[str, ...], added:
     ("texts", "answers"),
     [
         (("You see the thing over there.", "Put it yonder."), ["I don't know the word 'yonder'."]),
-        (("Put a foobar in the centre.", "Remove the barfoo."), ["Which one is the barfoo?"]),
+        (("Put a foobar in the centre.", "Remove the barfoo."), ["I don't know the word 'barfoo'."]),
         (("Put a block in the centre.", "Put it over there."), ["I don't understand 'put it over there'."]),
         (("Put a block in the centre.", "Put it over there.", "mumble"), ["Which color?"]),
         (("Put a green block on the tower.", "mumble"), ["I don't know the word 'mumble'."]),

@@ -187,6 +187,8 @@ def test_its_remarks_are_no_instructions_to_a_builder() -> None:
     for said in remarks:
         instructor = Instructor((0, -1, 0, 6))
         heard = instructor.says(said)
-        if not re.fullmatch(r"No, (\d+ blocks( high)?|[a-z]+)\.", said):  # takes back a number or a colour
+        if not re.fullmatch(
+            r"No, ((\d+|one) blocks?( high)?|[a-z]+)\.", said
+        ):  # takes back a number or a colour
             assert not heard, said
         assert len(instructor.blocks) == 1, said

@@ -203,7 +203,11 @@ def test_other_ways_to_say_it(text, edit):
         ("Build a tower", Reason.NO_COLOR, ""),
         ("Place a pink block on the ground at the centre", Reason.UNKNOWN_WORD, "pink"),
         ("Place a röd block on the ground at the centre", Reason.UNKNOWN_WORD, "röd"),
-        ("Place a red block -4 blocks east of the centre", Reason.UNKNOWN_WORD, "-4"),
+        (
+            "Place a red block -4 blocks east of the centre",
+            Reason.NOT_UNDERSTOOD,
+            "minus 4 blocks east of the centre",
+        ),
         ("Done.", Reason.NOT_UNDERSTOOD, "done"),
         ("place a block on the ground at the centre", Reason.NO_COLOR, ""),
         ("place a red block", Reason.NO_PLACE, ""),

@@ -28,11 +28,13 @@ def test_requests_that_nobody_wrote_rules_for(number: int) -> None:
 
 
 def test_people_in_minecraft() -> None:
+    model = RecordedModel(strict=False)
     turns = [
         turn
         for one in read_source(str(shared_folder() / "data/mdc.zip"))[4::8]
-        for turn in from_true_world(one, LLMReader(SETTINGS, backend=RecordedModel()))
+        for turn in from_true_world(one, LLMReader(SETTINGS, backend=model))
     ]
+    assert len(model.missing) <= 3, f"{FILE} lacks replies"
     texts = [text["read"] for turn in turns for text in turn["texts"] if "text" in text]
     counts = micro(turn["counts"] for turn in turns)
     assert len(turns) == 141
