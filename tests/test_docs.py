@@ -550,8 +550,12 @@ def goal_options() -> list[list[str]]:
 
 
 def conformance(rows: list[Row]) -> list[list[str]]:
-    """What works as documented. The other rows are in the tables of `differences`."""
-    return [[row.item, row.how] for row in rows if row.verdict in ("same", "as documented")]
+    """What works as documented; at the end, what needs other imports alone. `differences` has the other rows."""
+    works = [row for row in rows if row.verdict in ("same", "as documented")]
+    return [
+        *([row.item, row.how] for row in works if row.how),
+        ["; ".join(row.item for row in works if not row.how), "with other imports alone"],
+    ]
 
 
 def measured() -> list[list[str]]:
@@ -563,7 +567,7 @@ def measured() -> list[list[str]]:
 def differences(*tables: list[Row]) -> list[list[str]]:
     """What differs or is refused."""
     chosen = ("differs", "refused")
-    return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.verdict in chosen]
+    return [[row.item, row.how] for rows in tables for row in rows if row.verdict in chosen]
 
 
 def keywords(tool: str) -> list[Row]:
@@ -618,7 +622,7 @@ def level_rows() -> list[list[str]]:
 def leaderboard() -> list[list[str]]:
     """Each level with its chance and its best agent. The other controls are in the table of audits."""
     results = [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*.json"))]
-    return [[*row[:2], *row[5:]] for row in markdown_rows(level_table(results))]
+    return [[*row[:2], *row[6:]] for row in markdown_rows(level_table(results))]
 
 
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
