@@ -88,6 +88,7 @@ WITHOUT_SNIPPETS = {
     "docs/comparison.md",
     "docs/compatibility.md",
     "docs/conformance.md",
+    "docs/environments/silent-builder-visual.md",
     "docs/gallery.md",
     "docs/learning.md",
     "docs/pov_builder.md",
