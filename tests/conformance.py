@@ -184,19 +184,6 @@ KEYWORDS = [
     Row("`env.task.chat`, `env.task.last_instruction`", "as documented", "with `iglu_marl.compat.gym`; else the task is `iglu_marl`'s", f"{_TASKS}::test_attributes_of_a_task"),
     Row("a task of a difference of grids, with negative ids", "differs", "scored whole (`Task.maximal_intersection`), and played without what is to be taken away, for no world has such blocks", f"{_TASKS}::test_differences_are_scored_whole_and_played_without_what_goes"),
 ]
-
-BEHAVIOUR = [
-    Row("motion, collision, hands, inventory of `gridworld`", "same", "to the last bit", "core/test_golden_traces.py::test_bundled_traces_through_worlds"),
-    Row("recorded actions and observations of `gridworld`", "same", 'with `compat="iglu2022"`', "core/test_golden_traces.py::test_bundled_traces_through_gym"),
-    Row("colour ids of `gridworld`: blue, green, red, orange, purple, yellow", "same", 'with `compat="iglu2022"`; else `to_iglu2022_ids` and `from_iglu2022_ids`, by colour name', "core/test_golden_traces.py::test_ids_of_2022_are_mapped_by_name"),
-    Row("speed, slices and colour in hand survive a reset", "differs", "a reset restores everything", "test_docs.py::test_reset_restores_everything"),
-    Row("the first observation has a pose and a compass of 0", "differs", "it has the true ones: the first pose is that of `initialize_world`, by default 0, 0, 0", f"{_EXAMPLES}::test_initialize_world"),
-    Row("the reward compares what changed since the start with what was to change", "differs", "the whole build with the target, as the document says", f"{_SCORING}::test_incremental_score_equals_the_definition"),
-    Row("shifts that keep the target inside", "differs", 'all shifts, as the document says; `shifts="inside"` for theirs', f"{_SCORING}::test_published_and_implemented_definition_differ"),
-    Row("the end: all asked changes made, surplus ignored", "differs", 'the build is the target; `completion="cover"` ignores what is too much', f"{_SCORING}::test_completion_equals_its_definition"),
-    Row("actions outside of the space are taken", "refused", "an `ActionError`", "game/test_bad_input.py::test_actions_of_one_agent"),
-    Row("a negative stock is shown", "differs", "as 0", "test_docs.py::test_a_negative_stock_shows_as_zero"),
-]
 # fmt: on
 
 SOURCES: dict[str, tuple[str, list[Row]]] = {

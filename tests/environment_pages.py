@@ -157,7 +157,7 @@ def observations(environment: Environment) -> Rows:
                 cell(key),
                 cell(space),
                 role,
-                f"{cell(name)} in `{field}`" + (", by default" if shown else ""),
+                cell(name) + (", by default" if shown else ""),
                 MEANINGS[key],
             ]
             for role, field, names in (

@@ -30,7 +30,6 @@ import numpy as np
 import pytest
 import typer
 from conformance import (
-    BEHAVIOUR,
     CLEVR_ROBOT,
     GRIDWORLD,
     IGLU_DATASETS,
@@ -89,6 +88,7 @@ WITHOUT_SNIPPETS = {
     "docs/comparison.md",
     "docs/compatibility.md",
     "docs/conformance.md",
+    "docs/environments/silent-builder-visual.md",
     "docs/gallery.md",
     "docs/learning.md",
     "docs/pov_builder.md",
@@ -551,19 +551,29 @@ def goal_options() -> list[list[str]]:
 
 
 def conformance(rows: list[Row]) -> list[list[str]]:
-    """Every row, with the test that shows it."""
-    return [[row.item, row.verdict, row.how, cell(f"tests/{row.test}")] for row in rows]
+    """What works as documented; at the end, what needs other imports alone. `differences` has the other rows."""
+    works = [row for row in rows if row.verdict in ("same", "as documented")]
+    return [
+        *([row.item, row.how] for row in works if row.how),
+        ["; ".join(row.item for row in works if not row.how), "with other imports alone"],
+    ]
 
 
 def measured() -> list[list[str]]:
-    """What the tools answered, as recorded, beside the answers of this package."""
-    return [list(row) for tool, answers in tools.recorded().items() for row in tools.rows(tool, answers)]
+    """Where the recorded answers of the tools and the answers of this package are not the same."""
+    rows = [row for tool, answers in tools.recorded().items() for row in tools.rows(tool, answers)]
+    return [list(row) for row in rows if row.verdict != "same"]
 
 
 def differences(*tables: list[Row]) -> list[list[str]]:
     """What differs or is refused."""
     chosen = ("differs", "refused")
-    return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.verdict in chosen]
+    return [[row.item, row.how] for rows in tables for row in rows if row.verdict in chosen]
+
+
+def keywords(tool: str) -> list[Row]:
+    """The keywords of CLEVR-Robot, or those of gridworld."""
+    return [row for row in KEYWORDS if row.item.startswith("CLEVR-Robot") == (tool == "CLEVR-Robot")]
 
 
 def script(name: str) -> Any:
@@ -610,6 +620,12 @@ def level_rows() -> list[list[str]]:
     ]
 
 
+def leaderboard() -> list[list[str]]:
+    """Each level with its chance and its best agent. The other controls are in the table of audits."""
+    results = [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*.json"))]
+    return [[*row[:2], *row[6:]] for row in markdown_rows(level_table(results))]
+
+
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
     **environment_pages.TABLES,
     "gallery-environments": environment_pages.gallery,
@@ -618,15 +634,12 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     **{f"conformance-{name}": lambda rows=rows: conformance(rows) for name, (_, rows) in SOURCES.items()},  # type: ignore[misc]
     "conformance-measured": measured,
     "conformance-keywords": lambda: conformance(KEYWORDS),
-    "conformance-behaviour": lambda: conformance(BEHAVIOUR),
-    "differences-2022": lambda: differences(GRIDWORLD, KEYWORDS),
+    "differences-2022": lambda: differences(GRIDWORLD, keywords("gridworld")),
     "differences-datasets": lambda: differences(IGLU_DATASETS),
     "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
-    "differences-clevr": lambda: differences(CLEVR_ROBOT),
+    "differences-clevr": lambda: differences(CLEVR_ROBOT, keywords("CLEVR-Robot")),
     "audits": lambda: markdown_rows(audit_table(read_audits())),
-    "leaderboard": lambda: markdown_rows(
-        level_table([read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*.json"))])
-    ),
+    "leaderboard": leaderboard,
     "model-levels": lambda: [
         [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)]
         for one in MODEL_LEVELS

@@ -210,7 +210,7 @@ def test_the_search_finds(window: Browser, site: Path) -> None:
         window.press(letter)
     window.wait("return document.querySelectorAll('.md-search-result__item a').length > 0", 20)
     found = window.run("return [...document.querySelectorAll('.md-search-result__item a')].map(a => a.href)")
-    assert any("agents.html" in address for address in found), found
+    assert any("planning.html" in address for address in found), found
     assert window.messages() == []
 
 

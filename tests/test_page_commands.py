@@ -31,7 +31,7 @@ NOT_RUN = {
     r"(\.venv-\w+/bin/)?python examples/": "tests/examples/test_examples.py runs it, shortened",
     r"python tests/web/load": "minutes of both cores: tests/web/test_serve.py serves",
     r"(\.venv-\w+/bin/)?python -m benchmarks": "hours; the tests of each benchmark run a small one",
-    r"python tests/": "minutes of both cores; tests/benchmark/test_batches.py runs a short one",
+    r"python tests/": "minutes of both cores; tests/benchmark/test_players.py runs a short one",
     r"python docs/assets/": "draws for minutes; tests/test_docs.py draws some",
     r"iglu-marl serve": "serves until it is stopped: tests/web/test_serve.py",
     r"iglu-marl study backup": "reads the reader's study: tests/web/test_admin.py",

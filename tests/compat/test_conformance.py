@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance import BEHAVIOUR, KEYWORDS, SOURCES, Row
+from conformance import KEYWORDS, SOURCES, Row
 from requirements import ROOT
 
 from benchmarks import conformance
 from benchmarks.conformance.runner import migrated
 from iglu_marl import ConfigError
 
-ALL = [*(row for _, rows in SOURCES.values() for row in rows), *KEYWORDS, *BEHAVIOUR]
+ALL = [*(row for _, rows in SOURCES.values() for row in rows), *KEYWORDS]
 
 # What looks like a name of the tools in a document: code-like words, keywords in calls, attributes, calls, quoted keys.
 _NAMES = (
@@ -104,7 +104,7 @@ def test_rows(row: Row) -> None:
 
 
 def test_rows_are_stated_once() -> None:
-    for rows in (*(rows for _, rows in SOURCES.values()), KEYWORDS, BEHAVIOUR):
+    for rows in (*(rows for _, rows in SOURCES.values()), KEYWORDS):
         items = [row.item for row in rows]
         assert len(items) == len(set(items))
 
