@@ -36,7 +36,7 @@ from iglu_marl.core.threads import exclusive
 DEFAULT_RULES = EpisodeRules()
 
 
-def _extent(task: Task, rules: EpisodeRules) -> npt.NDArray[np.int8]:
+def _extent(task: Task) -> npt.NDArray[np.int8]:
     """Return the structure that shifts "inside" keep in the zone: the session's full one, or the target."""
     return task.target_grid if task.full_grid is None else task.full_grid
 
@@ -58,7 +58,7 @@ def prepare(task: Task, rules: EpisodeRules = DEFAULT_RULES) -> npt.NDArray[Any]
     record["completion"] = COMPLETIONS.index(rules.completion)
     for name in RULE_BOUNDS:
         record[name] = getattr(rules, name)
-    prepare_at(state, 0, _extent(task, rules), rules.shifts == "inside")
+    prepare_at(state, 0, _extent(task), rules.shifts == "inside")
     state.setflags(write=False)
     return state
 
@@ -152,7 +152,7 @@ class Worlds:
         self.start[index], self.target[index] = task.start_grid, task.target_grid
         if task.invariant is not None:
             self.invariant[index] = task.invariant
-        retarget_at(self.state, index, _extent(task, rules), rules.shifts == "inside")
+        retarget_at(self.state, index, _extent(task), rules.shifts == "inside")
 
     def rewrite(self, row: int, blocks: npt.ArrayLike) -> None:
         """Set cells of the one world that all rows share, with blocks of the builder in a row. Nobody is paid for it.

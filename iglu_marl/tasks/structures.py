@@ -96,7 +96,10 @@ def _structures(content: Any, file: Path) -> dict[str, Structure]:
     """Return the structures of the parsed file."""
     structures = content.get("structures") if isinstance(content, Mapping) else None
     if not isinstance(structures, Mapping) or not structures:
-        raise DataError(f"{file} has no 'structures', expected an object with one entry per structure")
+        raise DataError(
+            f"{file} has no 'structures', expected an object with one entry per structure; "
+            "iglu_marl.data.tasks_from_folder reads files of tasks"
+        )
     ground = content.get("ground_y", -1)
     if type(ground) is not int:
         raise DataError(f"{file}: 'ground_y' is {ground!r:.60}, expected an integer")
