@@ -16,7 +16,7 @@ from iglu_marl.core.scoring import micro
 @pytest.mark.parametrize("number", [7, 9, 12])
 def test_requests_that_nobody_wrote_rules_for(number: int) -> None:
     sessions = read_source(str(ROOT / f"tests/language/requests-{number}.json"))
-    model = RecordedModel(strict=False)
+    model = RecordedModel()
     outcomes = {
         name: Counter(row["outcome"] for one in sessions for row in from_true_world(one, reader))
         for name, reader in {"rules": None, "both": LLMReader(SETTINGS, backend=model)}.items()
@@ -28,7 +28,7 @@ def test_requests_that_nobody_wrote_rules_for(number: int) -> None:
 
 
 def test_people_in_minecraft() -> None:
-    model = RecordedModel(strict=False)
+    model = RecordedModel()
     turns = [
         turn
         for one in read_source(str(shared_folder() / "data/mdc.zip"))[4::8]
