@@ -959,11 +959,10 @@ def is_several(where: Any) -> TypeGuard[Beside]:
 
 @dataclass(frozen=True)
 class NamedCells:
-    """What a name stands for: cells, all blocks if `whole`; plural: several things that may touch."""
+    """What a name stands for: cells; plural: several things that may touch."""
 
     cells: tuple[Cell, ...] = ()
     plural: bool = False
-    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -1122,7 +1121,7 @@ def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution, count: int 
         raise Unresolved(Reason.NO_MATCH, noun.word)
     cells = [
         cell
-        for cell in (setting.blocks if named.whole else named.cells)
+        for cell in named.cells
         if setting.color_at(cell) and (not colors or setting.color_at(cell) in colors)
     ]
     groups = connected(cells)

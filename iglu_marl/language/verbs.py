@@ -597,27 +597,18 @@ class Name(Statement):
 
     Args:
         word: singular of the name.
-        of: what it names; None = all blocks, now and later.
+        of: what it names.
         plural: whether it names several things.
-        more: add to what has the name already.
 
     """
 
     word: str
-    of: Reference | None = None
+    of: Reference
     plural: bool = False
-    more: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        same = ExpectedWorld(setting.grid, setting.last)
-        if self.of is None:
-            return [replace(same, names={self.word: NamedCells(whole=True)})]
-        known = setting.names.get(self.word) if self.more else None
-        cells = tuple(_cells(self.of, setting))
-        cells = (*(known.cells if known else ()), *cells)
-        more = known is not None and (known.plural or len(connected(cells)) > 1)
-        named = NamedCells(cells, self.plural or more)
-        return [replace(same, names={self.word: named})]
+        named = NamedCells(tuple(_cells(self.of, setting)), self.plural)
+        return [ExpectedWorld(setting.grid, setting.last, names={self.word: named})]
 
 
 @dataclass(frozen=True)
