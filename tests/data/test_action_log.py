@@ -17,7 +17,7 @@ from made_packs import first_hit, world_by_actions
 from iglu_marl import DataError
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import grid_to_blocks
-from iglu_marl.data import nearest_controls, read_recording, trajectory_of
+from iglu_marl.data import nearest_controls, read_action_log, trajectory_of
 from iglu_marl.data.iglu.action_log import (
     ActionLog,
     AvatarMoved,
@@ -35,9 +35,10 @@ from iglu_marl.data.iglu.action_log import (
     to_blocks,
     undo_stride,
 )
-from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT, to_pose
+from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, to_pose
 from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, read_voxel_grid, voxel_colors
 from iglu_marl.data.packs.archive import Pack, open_pack
+from iglu_marl.data.situations import EYE_HEIGHT
 
 LOG_TEXT = """0 action start_recover_world_state
 1 action select_and_place_block 57 0 63 0 0 64.12 4 0 0 -1
@@ -93,7 +94,7 @@ def multiturn(shared: Path) -> Pack:
 @pytest.fixture(scope="module")
 def recordings(multiturn: Pack) -> list[BuildRecording]:
     names = [name for name in multiturn.names() if name.startswith("builder-data/")]
-    return [read_recording(multiturn.read(name), name=name) for name in names]
+    return [read_action_log(multiturn.read(name), name=name) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -180,13 +181,13 @@ def test_any_text_is_parsed(text: str) -> None:
 @pytest.mark.parametrize("content", ["", "{", b"\xff", "[]", "{}", '{"worldEndingState": {"blocks": 3}}'])
 def test_what_is_no_world_file_is_refused(content: Any) -> None:
     with pytest.raises(DataError, match="step-2"):
-        read_recording(content, name="step-2")
+        read_action_log(content, name="step-2")
 
 
 def test_odd_logs_and_avatars() -> None:
     with pytest.raises(DataError, match="an action log is"):
-        read_recording(world_file(tape=3))  # type: ignore[arg-type]
-    assert read_recording({**world_file(), "avatarInfo": None}).position is None
+        read_action_log(world_file(tape=3))  # type: ignore[arg-type]
+    assert read_action_log({**world_file(), "avatarInfo": None}).position is None
 
 
 def wrong_stride(x: int, y: int, z: int) -> tuple[int, int, int]:
@@ -255,7 +256,7 @@ def test_action_logs_of_the_single_turn_dataset(shared: Path) -> None:
     names = [n for n in pack.names() if "builder-data/" in n and not n.endswith(".DS_Store")]
     for name in names[::89]:
         content = pack.read(name)
-        recording = read_recording(content, name=name)
+        recording = read_action_log(content, name=name)
         assert recording.reproduces, name
         grid = read_voxel_grid(json.loads(content)["worldEndingState"], name)
         assert recording.blocks == grid_to_blocks(voxel_colors(grid)), name
@@ -269,20 +270,20 @@ def test_set_up_ends_where_the_persons_work_begins(recordings: list[BuildRecordi
             assert world == recording.previous, recording.name
             unmarked += not any(isinstance(e, SetUp) for e in recording.log.events)
     assert unmarked > 10, "files without markers are among them"
-    assert read_recording(world_file()).start == 3
+    assert read_action_log(world_file()).start == 3
     plain = LOG_TEXT.replace("3 action finish_recover_world_state\n", "")
-    assert read_recording(world_file(plain)).start == 2
+    assert read_action_log(world_file(plain)).start == 2
     plain = plain.replace("0 action start_recover_world_state\n", "")
-    assert read_recording(world_file(plain)).start == 0
+    assert read_action_log(world_file(plain)).start == 0
     before = {"prevWorldEndingState": {"blocks": [[0, 63, 0, 57], [0, 64, 0, 60]]}}
-    assert read_recording(world_file(plain, **before)).start == 21
+    assert read_action_log(world_file(plain, **before)).start == 21
 
 
 # -- trajectories
 
 
 def test_a_trajectory_by_hand() -> None:
-    path = trajectory_of(read_recording(world_file(), name="hand"))
+    path = trajectory_of(read_action_log(world_file(), name="hand"))
     assert path.ticks.tolist() == [3, 10, 13, 21, 31]
     assert [(e.frame, e.cell, e.color) for e in path.edits] == [(3, (0, 0, 0), 6), (4, (0, -1, 0), 0)]
     # A block at the engine's cell 0 fills 0..1, so the engine's position 0.5 is our 0; feet at 63 stand on the floor.
@@ -291,7 +292,7 @@ def test_a_trajectory_by_hand() -> None:
     assert path.start[0, 5, 5] == 1
     assert [int(grid.sum()) for grid in path.grids()] == [1, 1, 1, 7, 6]
     np.testing.assert_array_equal(path.end, [*path.grids()][-1])
-    whole = trajectory_of(read_recording(world_file()), set_up=True)
+    whole = trajectory_of(read_action_log(world_file()), set_up=True)
     assert not whole.start.any()
     assert len(whole.edits) == 3
     assert to_pose((0, 63, 0), 0.0, -math.pi / 2)[3] == pytest.approx(90), "east"
@@ -300,7 +301,7 @@ def test_a_trajectory_by_hand() -> None:
 
 
 def test_an_action_log_without_actions() -> None:
-    path = trajectory_of(read_recording(world_file("", blocks=())))
+    path = trajectory_of(read_action_log(world_file("", blocks=())))
     assert len(path) == 1
     assert path.edits == ()
     followed = nearest_controls(path)
@@ -310,7 +311,7 @@ def test_an_action_log_without_actions() -> None:
 
 def test_unknown_ids_and_cells_outside_are_kept_apart() -> None:
     log = "1 block_change  (0, 63, 0, 0, 1) (9, 63, 0, 0, 57) (1, 63, 0, 0, 57)\n"
-    recording = read_recording(world_file(log, [(0, 63, 0, 1), (9, 63, 0, 57), (1, 63, 0, 57)]))
+    recording = read_action_log(world_file(log, [(0, 63, 0, 1), (9, 63, 0, 57), (1, 63, 0, 57)]))
     assert recording.reproduces
     assert recording.blocks == [(1, -1, 0, 1)]
     assert to_blocks(recording.ending)[1] == [((0, 63, 0), 1), ((9, 63, 0), 57)]
@@ -361,7 +362,7 @@ def test_controls_rebuild_what_people_built(recordings: list[BuildRecording]) ->
 
 
 def test_every_step_is_followed_closely() -> None:
-    path = trajectory_of(read_recording(world_file(), name="hand"))
+    path = trajectory_of(read_action_log(world_file(), name="hand"))
     followed = nearest_controls(path)
     assert followed.frames.tolist() == [1, 2, 3, 3, 4, 4]
     assert followed.done.tolist() == [True, True]
@@ -376,7 +377,7 @@ def test_every_step_is_followed_closely() -> None:
 def test_edits_that_are_impossible_are_left_out() -> None:
     cells = [(x, 63, z) for x in (-2, -1, 0) for z in range(-4, 4)]
     lines = [f"{2 * i + 1} block_change  ({x}, {y}, {z}, 0, 57)" for i, (x, y, z) in enumerate(cells)]
-    recording = read_recording(world_file("\n".join(lines), [(*cell, 57) for cell in cells]))
+    recording = read_action_log(world_file("\n".join(lines), [(*cell, 57) for cell in cells]))
     followed = nearest_controls(trajectory_of(recording))
     assert followed.done.sum() == 20, "there are 20 blocks of a colour"
     assert followed.grid_error == 4

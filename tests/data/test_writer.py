@@ -21,7 +21,7 @@ from iglu_marl.core.grid import blocks_to_grid, in_zone
 from iglu_marl.data import (
     EpisodeRecorder,
     bundled,
-    read_recording,
+    read_action_log,
     read_sessions,
     trajectory_of,
     write_sessions,
@@ -83,7 +83,7 @@ def check_action_logs(path: Path) -> int:
     """Every action log is a valid one of the newer recorder, leads to its world, and points at what it changes."""
     count = 0
     for file in (path / "builder-data").glob("*/step-*"):
-        recording = read_recording(file.read_bytes(), name=str(file))
+        recording = read_action_log(file.read_bytes(), name=str(file))
         assert recording.reproduces
         assert world_by_actions(recording.log) == recording.ending
         assert recording.log.skipped == ()
@@ -309,7 +309,7 @@ def test_a_played_episode_is_written_with_its_movements(controls: Any, tmp_path:
     np.testing.assert_array_equal(found.structures[-1], played.grid)
     check_action_logs(tmp_path / "out")
     steps = sorted((tmp_path / "out" / "builder-data" / "3-made").iterdir(), key=lambda p: int(p.name[5:]))
-    recordings = [read_recording(step.read_bytes(), name=step.name) for step in steps]
+    recordings = [read_action_log(step.read_bytes(), name=step.name) for step in steps]
     assert sum(len(trajectory_of(r)) - 1 for r in recordings) >= 3
     end = trajectory_of(recordings[-1]).poses[-1]
     x, y, z, yaw, pitch = env.unwrapped.episode.worlds.pose[0].tolist()

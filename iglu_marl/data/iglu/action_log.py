@@ -1,7 +1,7 @@
 """Action logs: the events that the browser tool recorded while a person built, and the worlds they lead to.
 
 A world file of the IGLU packs holds the final world and the log of its builder's actions, one event per line:
-`<index> <verb> <arguments>`. `read_recording` reads such a file, `parse_action_log` reads a log alone.
+`<index> <verb> <arguments>`. `read_action_log` reads such a file, `parse_action_log` reads a log alone.
 
 Both recorder versions are read. The older one wrote the cells of `block_change` with a wrong stride; this module
 corrects them. Cells and positions are in the coordinates of the voxel engine: a block fills [x, x + 1), and y = 63 is
@@ -371,7 +371,7 @@ def to_blocks(world: Mapping[Voxel, int]) -> tuple[list[Block], list[tuple[Voxel
     return sorted(blocks), sorted(odd)
 
 
-def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "world") -> BuildRecording:
+def read_action_log(content: str | bytes | Mapping[str, Any], *, name: str = "world") -> BuildRecording:
     """Read a world file with its action log, which may be missing.
 
     Args:

@@ -26,8 +26,8 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.data.iglu.action_log import AvatarMoved, BuildRecording, Changed, Looked, to_blocks
 from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, FLOOR_Y, VoxelWorld
+from iglu_marl.data.situations import EYE_HEIGHT
 
-EYE_HEIGHT = 1.25  # cells above the feet, as for this project's builder
 RECORDED_EYE_HEIGHT = 1.12  # cells above the feet, the camera of the browser tool
 START_POSITION = (0.0, 63.0, 0.0)  # of an avatar that has not moved yet
 
@@ -369,18 +369,20 @@ class _Follower:
         for axis, sign in itertools.product(range(3), (-1, 1)):
             step = np.zeros(3)
             step[axis] = sign
-            if edit.color and not self._solid(cell + step):
+            x, y, z = (cell + step).astype(int).tolist()
+            if edit.color and not is_solid(self.worlds.grid[0], (x, y, z)):
                 continue
             for u, v in itertools.product((0.0, -0.3, 0.3), repeat=2):
                 point = cell + 0.5 * step
                 point[(axis + 1) % 3] += u
                 point[(axis + 2) % 3] += v
-                found.append(_gaze(point - pose[:3]))
+                found.append(gaze_along(point - pose[:3]))
         return found
 
-    def _solid(self, cell: Array) -> bool:
-        x, y, z = (int(part) for part in cell)
-        return y < MIN_Y or (in_zone(x, y, z) and color_at(self.worlds.grid[0], (x, y, z)) != 0)
+
+def is_solid(world: BlockGrid, cell: Cell) -> bool:
+    """Whether a cell holds a block or is below the ground."""
+    return cell[1] < MIN_Y or (in_zone(*cell) and color_at(world, cell) != 0)
 
 
 def _places(cell: Cell, pose: Array) -> list[Array]:
@@ -402,15 +404,17 @@ def _turn(now: Array, wanted: Array) -> npt.NDArray[np.float32]:
     return np.array([yaw, np.clip(wanted[4], -90.0, 90.0) - now[4]], np.float32)
 
 
-def _gaze(direction: Array) -> tuple[float, float]:
-    x, y, z = direction
+def gaze_along(direction: Array) -> tuple[float, float]:
+    """Return the yaw 0..360 and pitch in degrees of a gaze along a vector."""
+    x, y, z = direction.tolist()
     return math.degrees(math.atan2(x, -z)) % 360.0, math.degrees(math.atan2(y, math.hypot(x, z)))
 
 
-def _sight(pose: Array) -> Array:
-    yaw, pitch = math.radians(pose[3]), math.radians(pose[4])
+def view_of(yaw_deg: float, pitch_deg: float) -> Array:
+    """Return the unit vector of a gaze, float64 [3]."""
+    yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
     return np.array([math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch)])
 
 
 def _angle(one: Array, other: Array) -> float:
-    return math.degrees(math.acos(min(1.0, max(-1.0, float(_sight(one) @ _sight(other))))))
+    return math.degrees(math.acos(min(1.0, max(-1.0, float(view_of(*one[3:]) @ view_of(*other[3:]))))))

@@ -39,11 +39,11 @@ from iglu_marl.data.packs.cache import Arrays, cached, read_json
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.progress import track
 from iglu_marl.data.report import Report
+from iglu_marl.data.situations import EYE_HEIGHT
 from iglu_marl.data.splits import Split
 
 VERSION = "3"  # of the cached arrays; increase it when they change
 SPLITS = tuple(split.value for split in Split)
-EYE_HEIGHT = 1.25  # cells above the feet, as for this project's builder
 HUMAN_EYE_HEIGHT = 1.62  # cells above the feet, the camera of the corpus's pictures
 
 _STATES = re.compile(r"data/logs/(data-[^/]+)/logs/([^/]+)/postprocessed-observations\.json")
