@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ FILE_LIMIT = 1024 * MIB  # bytes
 Tasks = Iterable[Entry] | Mapping[str, Iterable[Entry]] | Dataset
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 
+_BETWEEN = re.compile(r"[ \t\r\n,]*")  # entries of a JSON list
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -80,30 +82,26 @@ def _json_tasks(text: str) -> Iterator[tuple[int, Any]]:
         whole = json.loads(text)
     except json.JSONDecodeError as error:
         yield error.lineno, DataError(f"no JSON: {error.msg} (column {error.colno})")
+        return
     except (ValueError, RecursionError) as error:  # too many digits in a number, too deep nesting
         yield 1, DataError(f"no JSON that can be read: {error}")
-    else:
-        within = isinstance(whole, dict) and set(whole) == {"tasks"} and isinstance(whole["tasks"], list)
-        if within or isinstance(whole, list):
-            yield from _entries(text, text.index("[") + 1)
-        else:
-            before = len(text) - len(text.lstrip())
-            yield 1 + text.count("\n", 0, before), whole
-
-
-def _entries(text: str, position: int) -> Iterator[tuple[int, Any]]:
-    """Yield (line, entry) of the list that opens before `position`. The text is valid JSON."""
-    decode, line = json.JSONDecoder().raw_decode, 1 + text.count("\n", 0, position)
+        return
+    within = isinstance(whole, dict) and set(whole) == {"tasks"} and isinstance(whole["tasks"], list)
+    if not within and not isinstance(whole, list):
+        before = len(text) - len(text.lstrip())
+        yield 1 + text.count("\n", 0, before), whole
+        return
+    # The list is decoded again entry by entry, for their lines.
+    decode, end, line = json.JSONDecoder().raw_decode, text.index("[") + 1, 1
+    done = 0
     while True:
-        while text[position] in " \t\r\n,":
-            line += text[position] == "\n"
-            position += 1
-        if text[position] == "]":
+        start = _BETWEEN.match(text, end).end()  # type: ignore[union-attr] # it matches everywhere
+        if text[start] == "]":
             return
-        value, end = decode(text, position)
+        line += text.count("\n", done, start)
+        value, end = decode(text, start)
         yield line, value
-        line += text.count("\n", position, end)
-        position = end
+        done = start
 
 
 def _line_tasks(text: str) -> Iterator[tuple[int, Any]]:
@@ -178,19 +176,19 @@ _READERS: dict[str, Callable[[str], Iterator[tuple[int, Any]]]] = {
 
 
 def _read(
-    file: Path, shown: str, names: dict[str, str]
+    file: Path, shown: str, places: dict[str, str]
 ) -> Iterator[tuple[str, tuple[Entry, Record] | DataError]]:
     """Yield (place, task and labels) for each task of a file, with a `DataError` for each that is wrong.
 
-    `names` maps the ids so far to their places; it is updated.
+    `places` has the place of each id so far; it is updated.
     """
     try:
         text = decoded(read_file(file, FILE_LIMIT), shown)
     except DataError as error:
         yield shown, error
         return
-    csv_file = file.suffix.lower() == ".csv"
-    for line, value in _READERS[file.suffix.lower()](text if csv_file else paired_escapes(text)):
+    suffix = file.suffix.lower()
+    for line, value in _READERS[suffix](text if suffix == ".csv" else paired_escapes(text)):
         place = f"{shown}:{line}"
         try:
             with wrap_errors(place):
@@ -198,12 +196,12 @@ def _read(
                     raise value
                 entry, labels = read_task(value, place)
                 name = str(entry.task_id)
-                if name in names:
-                    raise DataError(f"the id {name!r:.80} is already used at {names[name]}")
+                if name in places:
+                    raise DataError(f"the id {name!r:.80} is already used at {places[name]}")
         except DataError as error:
             yield place, error
         else:
-            names[name] = place
+            places[name] = place
             yield place, (entry, labels)
 
 
@@ -217,16 +215,15 @@ def _files(place: Path, report: Report[TaskFileSkip]) -> list[Path]:
         raise DataError(f"{place} does not exist; expected a task file or a folder of task files")
     if (place / TABLE).is_file():
         raise DataError(f"{place} is in the multi-turn layout ({TABLE}): use MultiturnDataset(path=...)")
-    named = [
-        file
-        for file in sorted(place.rglob("*"))
-        if file.suffix.lower() in SUFFIXES
-        and not any(part.startswith(".") for part in file.relative_to(place).parts)
-    ]
-    found = [file for file in named if file.is_file()]
-    for file in named:
-        if file.is_symlink() and not file.exists():
-            report.files.append(Skipped(TaskFileSkip.DEAD_LINK, file.relative_to(place).as_posix()))
+    found = []
+    for file in sorted(place.rglob("*")):
+        inside = file.relative_to(place)
+        if file.suffix.lower() not in SUFFIXES or any(part.startswith(".") for part in inside.parts):
+            continue
+        if file.is_file():
+            found.append(file)
+        elif file.is_symlink() and not file.exists():
+            report.files.append(Skipped(TaskFileSkip.DEAD_LINK, inside.as_posix()))
     if not found:
         raise DataError(f"{place} has no task file in it, expected some that end in {', '.join(SUFFIXES)}")
     return found
@@ -256,10 +253,10 @@ class OwnTasks(Dataset):
         self._report = Report()
         self.tasks = {}
         self._labels: dict[str, Record] = {}
-        names: dict[str, str] = {}
+        places: dict[str, str] = {}
         for file in _files(place, self._report):
             shown = file.name if place.is_file() else file.relative_to(place).as_posix()
-            found = list(_read(file, shown, names))
+            found = list(_read(file, shown, places))
             if not found:
                 self._report.files.append(Skipped(TaskFileSkip.EMPTY_FILE, shown))
             for where, read in found:
@@ -288,14 +285,15 @@ class OwnTasks(Dataset):
         return str(self._labels[str(entry.task_id)]["structure"])
 
     def _records(self, name: str, entry: Entry) -> list[Record]:
+        labels = self._labels[str(entry.task_id)]
         tasks = [entry] if isinstance(entry, Task) else list(entry)
         return [
             {
                 "id": entry.task_id,
                 "file": name,
-                **self._labels[str(entry.task_id)],
+                **labels,
                 "turn": number,
-                "clear": self._labels[str(entry.task_id)]["clear"][number],
+                "clear": labels["clear"][number],
                 "instruction": task.instruction,
                 "dialog": task.dialog,
                 **changes(task.start_grid, task.target_grid),

@@ -24,8 +24,8 @@ from iglu_marl.core.grid import MIN_Y, BlockGrid, Cell, blocks_to_grid, color_at
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.data.iglu.action_log import AvatarMoved, BuildRecording, Changed, Looked, to_blocks
-from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, FLOOR_Y, VoxelWorld
+from iglu_marl.data.iglu.action_log import AvatarMoved, BuildRecording, Changed, Looked, to_block, to_blocks
+from iglu_marl.data.iglu.world_files import FLOOR_Y, VoxelWorld
 from iglu_marl.data.situations import EYE_HEIGHT
 
 RECORDED_EYE_HEIGHT = 1.12  # cells above the feet, the camera of the browser tool
@@ -111,7 +111,11 @@ def trajectory_of(
                 seen = True
                 if tick > begin:
                     for cell, _, voxel in event.changes:
-                        _note(len(ticks), cell, voxel, edits, odd)
+                        block = to_block(cell, voxel)
+                        if block is None:
+                            odd.append((len(ticks), (cell[0], cell[1] - FLOOR_Y, cell[2]), voxel))
+                        else:
+                            edits.append(RecordedEdit(len(ticks), block[:3], block[3]))
         pose = to_pose(position, *look, eye_height)
         if tick <= begin:
             poses[0] = pose
@@ -128,16 +132,6 @@ def trajectory_of(
         _grid(recording.log.world()),
         tuple(odd),
     )
-
-
-def _note(
-    frame: int, cell: Cell, voxel: int, edits: list[RecordedEdit], odd: list[tuple[int, Cell, int]]
-) -> None:
-    x, y, z = cell[0], cell[1] - FLOOR_Y, cell[2]
-    if in_zone(x, y, z) and (not voxel or voxel in COLOR_OF_VOXEL):
-        edits.append(RecordedEdit(frame, (x, y, z), int(COLOR_OF_VOXEL[voxel]) if voxel else 0))
-    else:
-        odd.append((frame, (x, y, z), voxel))
 
 
 def _grid(world: VoxelWorld) -> BlockGrid:

@@ -11,11 +11,9 @@ import hashlib
 import os
 import re
 import stat
-import threading
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import BROKEN, PlaceholderError, check_placeholder, too_large
@@ -98,7 +96,7 @@ def _digest(entries: Iterable[object]) -> str:
 class _Source:
     """A zip archive or folder: the sizes of its safe files by name, and what is left out."""
 
-    fingerprint: str
+    fingerprint = ""
 
     def __init__(self, path: Path, follow_links: bool = False) -> None:
         self.location = str(path)
@@ -115,15 +113,18 @@ class _Source:
 
 
 class _ZipSource(_Source):
-    """A zip archive. A forked process opens the file again instead of sharing its position."""
+    """A zip archive."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._lock = threading.Lock()
-        self._archive: zipfile.ZipFile | None = None
-        self._owner = os.getpid()
         status = path.stat()
-        infos = self._open().infolist()
+        try:
+            self._archive = zipfile.ZipFile(path)
+        except BROKEN as error:
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a seek before 0
+                raise
+            raise _explain(path) from None
+        infos = self._archive.infolist()
         self._members = self._index(infos)
         self.sizes = {name: info.file_size for name, info in self._members.items()}
         unpacked = sum(self.sizes.values())
@@ -158,27 +159,12 @@ class _ZipSource(_Source):
             return Unsafe.METHOD
         return _fault(info.external_attr >> 16 if info.create_system == 3 else 0, info.file_size)  # 3: Unix
 
-    def _open(self) -> zipfile.ZipFile:
-        with self._lock:
-            if self._archive is None or self._owner != os.getpid():
-                try:
-                    self._archive = zipfile.ZipFile(self.location)
-                except BROKEN as error:
-                    if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a seek before 0
-                        raise
-                    raise _explain(Path(self.location)) from None
-                self._owner = os.getpid()
-            return self._archive
-
     def read(self, name: str) -> bytes:
-        return self._open().read(self._members[name])
+        return self._archive.read(self._members[name])
 
     def close(self) -> None:
-        with self._lock:
-            if self._archive is not None and self._owner == os.getpid():
-                self._archive.close()
-            self._archive = None
-            super().close()
+        super().close()
+        self._archive.close()
 
 
 class _FolderSource(_Source):
@@ -224,8 +210,7 @@ class _FolderSource(_Source):
 class Pack:
     """An opened pack: files by name. `open_pack` and `find_pack` return packs.
 
-    A pack is a context manager, can be pickled (the copy opens the place again), and can be used in forked processes
-    and in several threads. Names are relative to the folder `root` in it, "" or "a/b/".
+    A pack is a context manager. Names are relative to the folder `root` in it, "" or "a/b/".
     """
 
     def __init__(self, source: _Source, root: str = "") -> None:
@@ -330,20 +315,16 @@ class Pack:
     def __len__(self) -> int:
         return len(self._sizes)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return open_pack, (self.location, self.root, self._source.follow_links)
-
     def __repr__(self) -> str:
         inside = f", root={self.root!r}" if self.root else ""
         return f"Pack({self.location!r}{inside}, {len(self)} files)"
 
 
-def open_pack(path: str | os.PathLike[str], root: str = "", follow_links: bool = False) -> Pack:
+def open_pack(path: str | os.PathLike[str], follow_links: bool = False) -> Pack:
     """Open a zip archive or a folder as a pack, without extraction.
 
     Args:
         path: the zip archive or folder.
-        root: folder in it that all names are relative to.
         follow_links: follow links in a folder, as the caches of data hubs need it; otherwise they are left out.
 
     Raises:
@@ -351,15 +332,22 @@ def open_pack(path: str | os.PathLike[str], root: str = "", follow_links: bool =
         DataError: if it does not exist, is not an archive, or is truncated.
 
     """
-    place = Path(os.path.abspath(Path(path).expanduser()))  # a pickled copy may have another working folder
+    place = Path(os.path.abspath(Path(path).expanduser()))
     expected = "expected a zip archive or a folder with data"
     try:
         mode = place.stat().st_mode
         if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
             raise DataError(f"{place} is neither a file nor a folder; {expected}")
-        pack = Pack(_FolderSource(place, follow_links) if stat.S_ISDIR(mode) else _ZipSource(place))
+        return Pack(_FolderSource(place, follow_links) if stat.S_ISDIR(mode) else _ZipSource(place))
     except FileNotFoundError:
         raise DataError(f"{place} does not exist; {expected}") from None
     except OSError as error:
         raise DataError(f"{place} cannot be read: {error.strerror or error}") from None
-    return pack.below(root)
+
+
+def open_files(folder: Path, names: Iterable[str]) -> Pack:
+    """Open those files of a folder that exist as a pack. The rest of the folder, which may be large, is not read."""
+    source = _Source(folder)
+    files = {name: folder / name for name in names}
+    source.sizes = {name: file.stat().st_size for name, file in files.items() if file.is_file()}
+    return Pack(source)
