@@ -25,7 +25,7 @@ from iglu_marl.data.packs.registry import PackInfo
 from iglu_marl.data.task_files import Tasks, labelled, unique_names
 from iglu_marl.data.utterances import UTTERANCE_COLUMNS, Sessions, utterance_frame
 
-CARD, WRITTEN = "README.md", "Written by iglu_marl"
+CARD = "README.md"
 UNSPLIT = "unsplit"  # file name for entries in no part of the split
 TASK_COLUMNS = {
     "id": ("string", "id of the task, or of its session"),
@@ -94,7 +94,7 @@ def _schema(columns: dict[str, tuple[str, str]]) -> Any:
 
 
 def write_parquet(
-    path: str | os.PathLike[str], source: Sessions, *, info: PackInfo | None = None, overwrite: bool = False
+    path: str | os.PathLike[str], source: Sessions, *, info: PackInfo | None = None
 ) -> dict[str, int]:
     """Write a corpus as a folder of parquet files with a data card. The folder is created atomically.
 
@@ -105,7 +105,6 @@ def write_parquet(
         path: folder to write.
         source: a dataset, or sessions by structure.
         info: origin, licence and citation for the data card.
-        overwrite: whether a folder that this function wrote may be replaced.
 
     Returns:
         Number of rows of each table.
@@ -121,7 +120,7 @@ def write_parquet(
     if not len(tables["tasks"][1]):
         raise DataError(f"there is no task to write to {path}, expected at least one")
     sizes: dict[str, dict[str, int]] = {}
-    with new_folder(path, overwrite=overwrite, marker=CARD, holds=WRITTEN) as folder:
+    with new_folder(path, marker=CARD) as folder:
         for table, (schema, frame) in tables.items():
             for part, rows in frame.groupby(frame["split"].fillna(UNSPLIT), sort=True):
                 (folder / table).mkdir(exist_ok=True)
@@ -149,7 +148,7 @@ def _card(source: Sessions, info: PackInfo | None, sizes: dict[str, dict[str, in
         text += [f"- {citation}" for citation in info.citation] + [""]
     colors = ", ".join(f"{number} {COLOR_NAMES[number]}" for number in range(1, 7))
     text.append(
-        f"{WRITTEN} {__version__}. Blocks are lists of [x, y, z, colour id], with x (east) and z (south) in "
+        f"Written by iglu_marl {__version__}. Blocks are lists of [x, y, z, colour id], with x (east) and z (south) in "
         f"-5..5 and y (up) in -1..7, where -1 is the layer on the ground. Colour ids: {colors}."
     )
     for table, columns in (("tasks", TASK_COLUMNS), ("utterances", UTTERANCE_COLUMNS)):

@@ -137,11 +137,11 @@ class MultiturnDataset(Dataset):
 
     Args:
         dataset_version: label of a release; there is one release, and any label stands for it.
-        task_kwargs: options for the tasks: `invariant`, `progressive`.
+        task_kwargs: options for the tasks: `invariant`, and `progressive`: whether the task of a turn links to the
+            next one (`task.next_task`), for live replay.
         path: a zip or folder (see `find_pack`); by default `IGLU_DATA_PATH`, else the pack is fetched.
         dialogs: False: make the sessions of the recorded worlds alone, in the order of steps and without
             utterances. A step with an empty world is merged into the next one.
-        progressive: whether the task of a turn links to the next one (`task.next_task`), for live replay.
         ids: color ids of the grids, "iglu" or "iglu2022".
         fetch: whether the pack may be downloaded.
         follow_links: see `find_pack`.
@@ -163,7 +163,6 @@ class MultiturnDataset(Dataset):
         *,
         path: str | os.PathLike[str] | None = None,
         dialogs: bool = True,
-        progressive: bool = False,
         ids: str = "iglu",
         fetch: bool = True,
         follow_links: bool = False,
@@ -171,10 +170,7 @@ class MultiturnDataset(Dataset):
     ) -> None:
         self.dataset_version = check_version(dataset_version)
         self.color_ids = check_ids(ids)
-        options = {
-            "progressive": progressive,
-            **check_task_options(task_kwargs, ("invariant", "progressive")),
-        }
+        options = check_task_options(task_kwargs, ("invariant", "progressive"))
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
             if dialogs and not pack.has(TABLE):
