@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_packs import first_hit, world_by_actions
+from made_packs import first_hit, stats_blocks, world_by_actions
 
 from iglu_marl import DataError
 from iglu_marl.core.controls import Controls
@@ -249,6 +249,10 @@ def test_every_item_of_the_multi_turn_pack(recordings: list[BuildRecording], tru
         assert list(recording.position or ()) == item["avatar_pos"]
         assert list(recording.look or ()) == item["avatar_look"]
         assert (recording.previous is not None) is item["has_prev_world"]
+        if recording.previous is not None:
+            assert to_blocks(recording.previous) == (stats_blocks(item["prev_blocks"]), [])
+    previous = sum(recording.previous is not None for recording in recordings)
+    assert previous == truth["iglu_multiturn"]["files_with_prevWorldEndingState"]
 
 
 def test_action_logs_of_the_single_turn_dataset(shared: Path) -> None:
