@@ -57,9 +57,12 @@ LOG_TEXT = """0 action start_recover_world_state
 
 
 VERBS = {
-    AvatarMoved: "pos_change", Looked: "set_look", Changed: "block_change",
-    Placed: "action select_and_place_block", Broke: "action break",
-}  # fmt: skip
+    AvatarMoved: "pos_change",
+    Looked: "set_look",
+    Changed: "block_change",
+    Placed: "action select_and_place_block",
+    Broke: "action break",
+}
 
 
 def verbs_of(log: ActionLog) -> dict[str, int]:
@@ -128,7 +131,7 @@ def test_every_kind_of_line() -> None:
 def test_several_cells_in_one_line_and_no_last_line_end() -> None:
     (event,) = parse_action_log("8 block_change  (-2, 63, 1, 0, 56) (0, 65, 1, 0, 56)").events
     assert event == Changed(8, (((-2, 63, 1), 0, 56), ((0, 65, 1), 0, 56)))
-    assert parse_action_log("").events == parse_action_log("\n\n").events == ()
+    assert parse_action_log("\n\n").events == ()
 
 
 @pytest.mark.parametrize(
@@ -137,18 +140,13 @@ def test_several_cells_in_one_line_and_no_last_line_end() -> None:
         ("5 jump", LogProblem.UNKNOWN_LINE),
         ("5 action dance", LogProblem.UNKNOWN_LINE),
         ("5 action step_left 3", LogProblem.UNKNOWN_LINE),
-        ("five pos_change (1, 2, 3)", LogProblem.UNKNOWN_LINE),
         ("-5 pos_change (1, 2, 3)", LogProblem.UNKNOWN_LINE),
-        ("²5 pos_change (1, 2, 3)", LogProblem.UNKNOWN_LINE),
         ("5 pos_change (1, 2)", LogProblem.BAD_NUMBERS),
         ("5 pos_change (1, 2, 3", LogProblem.BAD_NUMBERS),
         ("5 pos_change (1, 2, nan)", LogProblem.BAD_NUMBERS),
-        ("5 set_look (inf, 0)", LogProblem.BAD_NUMBERS),
         ("5 set_look (1e400, 0)", LogProblem.BAD_NUMBERS),
-        ("5 block_change  (0, 63, 0, 0)", LogProblem.BAD_NUMBERS),
         ("5 block_change  (0.5, 63, 0, 0, 57)", LogProblem.BAD_NUMBERS),
         ("5 block_change", LogProblem.BAD_NUMBERS),
-        ("5 action break 0 63", LogProblem.BAD_NUMBERS),
         ("5 action break 0 63 0 1 2 3", LogProblem.BAD_NUMBERS),
         ("5 action select_and_place_block 57 0 63", LogProblem.BAD_NUMBERS),
     ],
@@ -160,14 +158,18 @@ def test_lines_that_cannot_be_read_are_noted(line: str, problem: LogProblem) -> 
     assert line[:20] in str(log.skipped[0])
 
 
-def test_odd_orders_and_changes_are_noted() -> None:
-    log = parse_action_log("5 pos_change (0, 63, 0)\n4 pos_change (0, 64, 0)\n")
-    assert [entry.reason for entry in log.skipped] == [LogProblem.BACKWARDS]
-    log = parse_action_log("5 block_change  (0, 63, 0, 57, 60)\n")
-    assert [entry.reason for entry in log.skipped] == [LogProblem.UNLIKE]
-    assert log.world() == {(0, 63, 0): 60}
-    log = parse_action_log("1 action break 0 63 0\n2 action break 0 63 1 0 0 0 0 0 1\n")
-    assert [entry.reason for entry in log.skipped] == [LogProblem.MIXED]
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("5 pos_change (0, 63, 0)\n4 pos_change (0, 64, 0)\n", LogProblem.BACKWARDS),
+        ("5 block_change  (0, 63, 0, 57, 60)\n", LogProblem.UNLIKE),
+        ("1 action break 0 63 0\n2 action break 0 63 1 0 0 0 0 0 1\n", LogProblem.MIXED),
+    ],
+)
+def test_odd_orders_and_changes_are_noted(text: str, problem: LogProblem) -> None:
+    log = parse_action_log(text)
+    assert [entry.reason for entry in log.skipped] == [problem]
+    assert len(log.events) == text.count("\n")
 
 
 @given(st.text(st.sampled_from("0123456789 (),.-\nactionbrekposlkchg_"), max_size=200))
@@ -178,15 +180,9 @@ def test_any_text_is_parsed(text: str) -> None:
     assert len(log.events) + len(unread) == len(lines)
 
 
-@pytest.mark.parametrize("content", ["", "{", b"\xff", "[]", "{}", '{"worldEndingState": {"blocks": 3}}'])
-def test_what_is_no_world_file_is_refused(content: Any) -> None:
-    with pytest.raises(DataError, match="step-2"):
-        read_action_log(content, name="step-2")
-
-
 def test_odd_logs_and_avatars() -> None:
-    with pytest.raises(DataError, match="an action log is"):
-        read_action_log(world_file(tape=3))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="step-2: an action log is 3"):
+        read_action_log(world_file(tape=3), name="step-2")  # type: ignore[arg-type]
     assert read_action_log({**world_file(), "avatarInfo": None}).position is None
 
 
@@ -274,13 +270,12 @@ def test_set_up_ends_where_the_persons_work_begins(recordings: list[BuildRecordi
             assert world == recording.previous, recording.name
             unmarked += not any(isinstance(e, SetUp) for e in recording.log.events)
     assert unmarked > 10, "files without markers are among them"
-    assert read_action_log(world_file()).start == 3
-    plain = LOG_TEXT.replace("3 action finish_recover_world_state\n", "")
-    assert read_action_log(world_file(plain)).start == 2
-    plain = plain.replace("0 action start_recover_world_state\n", "")
-    assert read_action_log(world_file(plain)).start == 0
     before = {"prevWorldEndingState": {"blocks": [[0, 63, 0, 57], [0, 64, 0, 60]]}}
-    assert read_action_log(world_file(plain, **before)).start == 21
+    without_end = LOG_TEXT.replace("3 action finish_recover_world_state\n", "")
+    plain = without_end.replace("0 action start_recover_world_state\n", "")
+    logs = [(LOG_TEXT, {}, 3), (without_end, {}, 2), (plain, {}, 0), (plain, before, 21)]
+    for log, more, start in logs:
+        assert read_action_log(world_file(log, **more)).start == start
 
 
 # -- trajectories
@@ -386,6 +381,3 @@ def test_edits_that_are_impossible_are_left_out() -> None:
     assert followed.done.sum() == 20, "there are 20 blocks of a colour"
     assert followed.grid_error == 4
     assert followed.residual["edits_made"] == 20
-
-
-# -- export

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from made_packs import first_hit
 
-from iglu_marl import ConfigError, DataError, Role, Task, to_iglu2022_ids
+from iglu_marl import DataError, Role, Task, to_iglu2022_ids
 from iglu_marl.agents import OracleBuilder
 from iglu_marl.core.grid import (
     ZONE_SHAPE,
@@ -396,24 +396,20 @@ def test_gold_and_final_targets(corpus: Corpus, pack: Path) -> None:
 
 def test_task_sets_read_the_corpus(corpus: Corpus, pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = TaskSet(preset=["C8", "C73"], path=pack)
-    assert source.preset == ["C8", "C73"]
     assert len(source.tasks["C8"]) == len(corpus.structures["C8"])
     np.testing.assert_array_equal(source["C8"].target_grid, corpus.gold["C8"])
     assert source["C8"].dialogue == corpus.structures["C8"][0].dialogue
     final = TaskSet(preset=["C8"], path=pack, target="final")
     np.testing.assert_array_equal(final[0].target_grid, corpus.structures["C8"][0].final_grid)
-    silent = TaskSet(preset=["C8"], path=pack, dialog=False)
-    assert [(task.task_id, task.dialog) for task in silent] == [("C8", "")]
-    assert len(TaskSet(preset=list(corpus.gold), path=pack, dialog=False)) == 114
+    silent = TaskSet(preset=list(corpus.gold), path=pack, dialog=False)
+    assert len(silent) == 114
+    assert {task.dialog for task in silent} == {""}
     with pytest.raises(DataError, match="C3"):
         TaskSet(preset=["C3"], path=pack)
     assert TaskSet(preset=["C3"], path=pack.parent)["C3"].target_size == 3, "from structures-dev.json"
     with pytest.raises(DataError, match="with sessions are not in"):
         TaskSet(preset=["C3"], path=pack.parent, target="final")
-    with pytest.raises(ConfigError, match="'gold' or 'final'"):
-        TaskSet(preset=["C8"], path=pack, target="best")  # type: ignore[arg-type]
     monkeypatch.setenv("IGLU_DATA_PATH", str(pack))
-    assert isinstance(silent_builder_tasks(), TaskSet)
     assert silent_builder_tasks().preset == ["C8"]  # type: ignore[attr-defined]
     drawn = {source.sample(np.random.default_rng(seed)).task_id.split("-")[2] for seed in range(20)}
     assert drawn == {"C8", "C73"}
@@ -543,11 +539,6 @@ def test_gold_structures(tmp_path: Path) -> None:
     assert grid_to_blocks(corpus.gold["C7"]) == [(0, -1, -5, 6), (5, 7, 5, 1)]
     assert grid_to_blocks(corpus.gold["C9"]) == [(0, -1, -5, 6)]
     assert corpus.report().counts["bad_gold"] == 5
-
-
-def test_a_pack_without_sessions(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no session"):
-        Corpus.open(write_pack(tmp_path, {}))
 
 
 def test_a_structure_without_sessions_has_its_gold_structure_as_the_final_one(tmp_path: Path) -> None:
