@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import BlockGrid
-from iglu_marl.core.task import ID_TABLES
 from iglu_marl.core.task_source import GroupedSource
 from iglu_marl.data.report import Report
 from iglu_marl.data.splits import Split, hash_fraction
@@ -149,8 +149,7 @@ class Dataset(GroupedSource):
             return self._frozen(fractions, by, salt)
         sizes = _check_sizes(fractions)
         group = self.groups[0] if by is None else by
-        if group not in self.groups:
-            raise ConfigError(f"by is {by!r}, expected one of {', '.join(self.groups)}")
+        check_option("by", group, self.groups)
         names, bounds = list(sizes), np.cumsum(list(sizes.values()))
         bounds = bounds / bounds[-1]  # the last is 1 exactly
 
@@ -165,8 +164,8 @@ class Dataset(GroupedSource):
             raise ConfigError(
                 f"by={by!r} and salt={salt!r} need fractions; the frozen split is always by structure"
             )
-        if part is not None and part not in list(Split):
-            raise ConfigError(f"there is no split {part!r}, expected one of {', '.join(Split)}")
+        if part is not None:
+            check_option("split", part, [split.value for split in Split])
         parts = self._parts([split.value for split in Split], self.split_of)
         return parts if part is None else parts[part]
 
@@ -258,10 +257,3 @@ def check_version(version: str | None) -> str:
     if not isinstance(version, str) or not version.strip():
         raise ConfigError(f"dataset_version is {version!r}, expected a label such as 'v1.0'")
     return version
-
-
-def check_ids(ids: str) -> str:
-    """Return the name of a table of color ids."""
-    if ids not in ID_TABLES:
-        raise ConfigError(f"ids is {ids!r}, expected 'iglu' or 'iglu2022'")
-    return ids

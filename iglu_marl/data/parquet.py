@@ -22,7 +22,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.data.dataset import Dataset, Record, changes
 from iglu_marl.data.mdc.dataset import count_colors
 from iglu_marl.data.packs.registry import PackInfo
-from iglu_marl.data.task_files import Tasks, labelled, unique_names
+from iglu_marl.data.task_files import Tasks, labelled
 from iglu_marl.data.utterances import UTTERANCE_COLUMNS, Sessions, utterance_frame
 
 CARD = "README.md"
@@ -56,8 +56,7 @@ def task_frame(tasks: Tasks) -> Any:
 
 
 def _task_rows(tasks: Tasks) -> Iterator[Record]:
-    known = list(labelled(tasks))
-    for name, (entry, labels, clear) in zip(unique_names(e for e, *_ in known), known, strict=True):
+    for name, entry, labels, clear in labelled(tasks):
         turns = [entry] if isinstance(entry, Task) else list(entry)
         for turn, task in enumerate(turns):
             plain = task.in_ids("iglu")
@@ -170,9 +169,9 @@ def statistics(source: Sessions) -> dict[str, Any]:
     Words are runs of letters and digits in lower case. `clear` counts the tasks whose clarity is known.
     `changes` are blocks added, removed and recolored from start to target, summed over the tasks.
     """
-    known = list(labelled(source))
-    tasks = [task for entry, *_ in known for task in ([entry] if isinstance(entry, Task) else entry)]
-    splits = [str(labels.get("split") or UNSPLIT) for _, labels, _ in known]
+    known = labelled(source)
+    tasks = [task for _, entry, *_ in known for task in ([entry] if isinstance(entry, Task) else entry)]
+    splits = [str(one.labels.get("split") or UNSPLIT) for one in known]
     utterances = utterance_frame(source)
     words = [re.findall(r"[^\W_]+", text.lower()) for text in utterances["text"]]
     builder_texts = utterances["text"][utterances["speaker"] == "builder"]
@@ -182,9 +181,9 @@ def statistics(source: Sessions) -> dict[str, Any]:
     return {
         "entries": len(known),
         "entries_by_split": _counted(splits),
-        "structures": len({labels.get("structure") for _, labels, _ in known}),
+        "structures": len({one.labels.get("structure") for one in known}),
         "tasks": len(tasks),
-        "clear": _counted(value for *_, clear in known for value in clear if value is not None),
+        "clear": _counted(value for one in known for value in one.clear if value is not None),
         "utterances": len(utterances),
         "utterances_by_speaker": _counted(utterances["speaker"]),
         "builder_questions": sum("?" in text for text in builder_texts),

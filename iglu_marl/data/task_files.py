@@ -39,7 +39,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import atomic_write, usable_path
@@ -307,29 +307,35 @@ def tasks_from_folder(path: str | os.PathLike[str], *, on_error: str = "raise") 
     return OwnTasks(path, on_error=on_error)
 
 
-def labelled(tasks: Tasks) -> Iterator[tuple[Entry, Record, list[bool | None]]]:
-    """Yield (entry, its labels, for each of its turns whether it was clear); the last list may be empty."""
+class Labelled(NamedTuple):
+    """A task or session with what is known of it."""
+
+    name: str  # its id, with a number where an earlier entry has the same id
+    entry: Entry
+    labels: Record  # structure, session and split; {} if unknown
+    clear: list[bool | None]  # for each of its turns whether it was clear; [] if unknown
+
+
+def labelled(tasks: Tasks) -> list[Labelled]:
+    """Return the entries of a dataset, of a mapping from structures, or of an iterable."""
+    found: list[tuple[Entry, Record, list[bool | None]]] = []
     if isinstance(tasks, Dataset):
         parts = tasks.part_names()
         for name, entries in tasks.tasks.items():
             for entry in entries:
                 records = tasks._records(name, entry)
                 first = {"split": parts.get(str(entry.task_id)), **records[0]}
-                yield (
-                    entry,
-                    {label: first.get(label) for label in LABEL_FIELDS},
-                    [r["clear"] for r in records],
-                )
+                labels = {label: first.get(label) for label in LABEL_FIELDS}
+                found.append((entry, labels, [record["clear"] for record in records]))
     elif isinstance(tasks, Mapping):
-        for name, own in tasks.items():
-            yield from ((entry, {"structure": name}, []) for entry in own)
+        found = [(entry, {"structure": name}, []) for name, own in tasks.items() for entry in own]
     else:
-        yield from ((entry, {}, []) for entry in tasks)
+        found = [(entry, {}, []) for entry in tasks]
+    names = _unique([entry.task_id or "task" for entry, *_ in found])
+    return [Labelled(name, *known) for name, known in zip(names, found, strict=True)]
 
 
-def unique_names(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield a name for each entry: its id, with a number where an earlier entry has the same id."""
-    given = [entry.task_id or "task" for entry in entries]
+def _unique(given: list[str]) -> Iterator[str]:
     taken: set[str] = set()
     known = set(given)
     for name in given:
@@ -359,10 +365,9 @@ def write_tasks(path: str | os.PathLike[str], tasks: Tasks) -> int:
         DataError: if the file cannot be written, or a task has an objective.
 
     """
-    known = list(labelled(tasks))
     count = 0
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for name, (entry, labels, clear) in zip(unique_names(e for e, *_ in known), known, strict=True):
+        for name, entry, labels, clear in labelled(tasks):
             row = {"id": name, **entry_fields(entry)}
             row |= {label: value for label, value in labels.items() if value not in (None, "")}
             for part, judged in zip(row.get("turns", [row]), clear, strict=False):

@@ -18,6 +18,7 @@ from iglu_marl.data.iglu.trajectory import to_pose
 from iglu_marl.data.iglu.world_files import RecordedWorlds
 from iglu_marl.data.mdc.corpus import Session
 from iglu_marl.data.mdc.dataset import CDMDataset
+from iglu_marl.data.task_files import labelled
 
 UTTERANCE_COLUMNS = {
     "session": ("string", "the session"),
@@ -70,16 +71,10 @@ def rows(source: Sessions) -> Iterator[Record]:
     elif not isinstance(source, (Dataset, Mapping)):
         raise DataError(f"a corpus is {source!r:.80}, expected a dataset, or sessions by structure")
     else:
-        parts = source.part_names() if isinstance(source, Dataset) else {}
-        for name, entries in (source.tasks if isinstance(source, Dataset) else source).items():
-            for entry in entries:
-                known: Record = {"session": entry.task_id, "structure": name, "split": None}
-                if isinstance(source, Dataset):
-                    known["split"] = parts.get(str(entry.task_id))
-                    record = source._records(name, entry)[0]
-                    known |= {key: record[key] for key in ("structure", "split") if key in record}
-                poses = _poses(source, entry) if isinstance(source, MultiturnDataset) else ()
-                yield from _turns(entry, known, poses)
+        for _, entry, labels, _ in labelled(source):
+            known = {"session": entry.task_id, "structure": labels["structure"], "split": labels.get("split")}
+            poses = _poses(source, entry) if isinstance(source, MultiturnDataset) else ()
+            yield from _turns(entry, known, poses)
 
 
 def _row(

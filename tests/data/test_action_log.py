@@ -40,6 +40,8 @@ from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, read_voxel_grid, vox
 from iglu_marl.data.packs.archive import Pack, open_pack
 from iglu_marl.data.situations import EYE_HEIGHT
 
+STATS = "iglu_multiturn"  # key of stats.json
+
 LOG_TEXT = """0 action start_recover_world_state
 1 action select_and_place_block 57 0 63 0 0 64.12 4 0 0 -1
 2 block_change  (0, 63, 0, 0, 57)
@@ -98,11 +100,6 @@ def multiturn(shared: Path) -> Pack:
 def recordings(multiturn: Pack) -> list[BuildRecording]:
     names = [name for name in multiturn.names() if name.startswith("builder-data/")]
     return [read_action_log(multiturn.read(name), name=name) for name in names]
-
-
-@pytest.fixture(scope="module")
-def truth(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "stats.json").read_text(encoding="utf-8"))
 
 
 # -- parsing
@@ -202,9 +199,9 @@ def test_the_stride_of_the_older_recorder_is_undone(x: int, y: int, z: int) -> N
 
 @pytest.mark.slow
 def test_every_file_of_the_multi_turn_pack_is_reproduced(
-    recordings: list[BuildRecording], truth: dict[str, Any]
+    recordings: list[BuildRecording], stats: dict[str, Any]
 ) -> None:
-    expected = truth["iglu_multiturn"]["tape"]
+    expected = stats["tape"]
     verbs: Counter[str] = Counter()
     cells: Counter[str] = Counter()
     for recording in recordings:
@@ -231,10 +228,10 @@ def test_every_file_of_the_multi_turn_pack_is_reproduced(
     }
 
 
-def test_every_item_of_the_multi_turn_pack(recordings: list[BuildRecording], truth: dict[str, Any]) -> None:
+def test_every_item_of_the_multi_turn_pack(recordings: list[BuildRecording], stats: dict[str, Any]) -> None:
     by_name = {recording.name: recording for recording in recordings}
     forms = {"short": RecorderVersion.OLDER, "camera": RecorderVersion.NEWER}
-    for item in truth["iglu_multiturn"]["items"]:
+    for item in stats["items"]:
         recording = by_name[item["path"]]
         expected = item["tape"]
         assert verbs_of(recording.log) == expected["verbs"]
@@ -248,7 +245,7 @@ def test_every_item_of_the_multi_turn_pack(recordings: list[BuildRecording], tru
         if recording.previous is not None:
             assert to_blocks(recording.previous) == (stats_blocks(item["prev_blocks"]), [])
     previous = sum(recording.previous is not None for recording in recordings)
-    assert previous == truth["iglu_multiturn"]["files_with_prevWorldEndingState"]
+    assert previous == stats["files_with_prevWorldEndingState"]
 
 
 def test_action_logs_of_the_single_turn_dataset(shared: Path) -> None:

@@ -16,7 +16,6 @@ import pytest
 from made_packs import (
     DIALOG_COLUMNS,
     GAME_COLUMNS,
-    cache,  # noqa: F401 - a fixture
     game,
     step_file,
     table,
@@ -39,8 +38,6 @@ from iglu_marl.data.dataset import Dataset
 from iglu_marl.data.iglu import human_evaluation as feedback
 from iglu_marl.data.packs import cache as packs_cache
 from iglu_marl.tasks import sample_task
-
-pytestmark = pytest.mark.usefixtures("cache")
 
 SOURCES: dict[str, Callable[..., Dataset]] = {
     "iglu-singleturn": SingleturnDataset,
@@ -138,8 +135,6 @@ def test_wrong_options_are_refused(kind: Callable[..., Dataset], options: dict[s
     with pytest.raises(ConfigError):
         kind(path="nowhere", **options)
 
-
-# ------------------------------------------------------------------------------------ tables that are no tables
 
 GAMES, BANK, DIALOGS = "clarifying_questions_train.csv", "question_bank.csv", "dialogs.csv"
 TABLES: dict[str, tuple[Callable[..., Any], str, str, dict[str, bytes]]] = {

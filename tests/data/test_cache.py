@@ -66,9 +66,6 @@ def entries(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
 
 
-# ------------------------------------------------------------------------------------------------- the usual
-
-
 def test_what_was_built_is_kept(folder: Path) -> None:
     build = Builder()
     for _ in range(3):
@@ -109,9 +106,6 @@ def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("IGLU_MARL_CACHE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_folder() == tmp_path / "xdg" / "iglu_marl"
-
-
-# ---------------------------------------------------------------------------------------------------- damage
 
 
 @pytest.mark.slow
@@ -162,9 +156,6 @@ def test_a_half_written_entry_is_never_used(folder: Path) -> None:
     assert entries(folder) == [path]
 
 
-# --------------------------------------------------------------------------------- where nothing can be kept
-
-
 def test_without_a_folder_it_works_without_a_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -189,8 +180,6 @@ def test_a_full_disk_is_no_failure(folder: Path, monkeypatch: pytest.MonkeyPatch
     check(cached(PACK, "sessions", "1", Builder()))
     assert len(entries(folder)) == 1
 
-
-# --------------------------------------------------------------------------------------- several, and killed
 
 PROGRAM = """
 import sys, time

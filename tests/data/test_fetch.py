@@ -72,9 +72,6 @@ def files_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {f"{PACK}.lock"} if folder.exists() else set()
 
 
-# ------------------------------------------------------------------------------------------------ it arrives
-
-
 def test_a_pack_is_fetched_once(
     server: FileServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,9 +109,6 @@ def test_the_third_try_may_succeed(server: FileServer, tmp_path: Path, how: dict
     assert fetch_pack("mdc", tmp_path).read_bytes() == BODY
     assert len(server.seen) == 3
     assert files_in(tmp_path) == {PACK}
-
-
-# --------------------------------------------------------------------------------------- it does not arrive
 
 
 @pytest.mark.parametrize(
@@ -261,8 +255,6 @@ def test_wrong_addresses_and_names(name: str, url: str | None, message: str, tmp
         fetch_pack(name, tmp_path, url=url)
 
 
-# ------------------------------------------------------------------------------------ killed, and two at once
-
 PROGRAM = """
 import sys
 from iglu_marl.data.packs.fetch import fetch_pack
@@ -311,9 +303,6 @@ def test_two_processes_fetch_it_once(server: FileServer, tmp_path: Path) -> None
     assert errors.count("another process is fetching") == 1, "they did not meet"
     assert server.sent == len(BODY)
     assert files_in(tmp_path) == {PACK}
-
-
-# ------------------------------------------------------------------------------------------- found or fetched
 
 
 @pytest.mark.parametrize("variable", [None, "new"])

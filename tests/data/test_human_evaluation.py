@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from made_packs import (
-    cache,  # noqa: F401 - a fixture
     table,
     write_folder,
     write_zip,
@@ -19,12 +18,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.data import human_evaluation
 from iglu_marl.data.iglu.human_evaluation import COLUMNS, Annotation, Unavailable
 
-pytestmark = pytest.mark.usefixtures("cache")
-
-
-@pytest.fixture
-def stats(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "stats.json").read_text())["human_evaluation"]
+STATS = "human_evaluation"  # key of stats.json
 
 
 def test_the_shared_table(shared: Path, stats: dict[str, Any]) -> None:
@@ -46,9 +40,6 @@ def test_the_shared_table(shared: Path, stats: dict[str, Any]) -> None:
 def test_it_is_found_in_a_folder(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGLU_DATA_PATH", str(shared / "data"))
     assert len(human_evaluation().feedback) == 422
-
-
-# ---------------------------------------------------------------------------------------------- tables made here
 
 
 def row(hit: str = "H1", agent: str = "A", annotation: Any = "{}", **more: str) -> dict[str, str]:

@@ -31,6 +31,8 @@ from iglu_marl.envs.single import SilentBuilderEnv
 from iglu_marl.tasks import TaskSet
 from iglu_marl.tasks.bundled import silent_builder_tasks
 
+STATS = "mdc"  # key of stats.json
+
 
 def statistics(corpus: Corpus) -> dict[str, Any]:
     """Return the figures of stats.json."""
@@ -90,14 +92,6 @@ def _blocks(grids: Iterable[BlockGrid]) -> dict[str, Any]:
     return {"by_colour": by_color, "total": sum(by_color.values())}
 
 
-@pytest.fixture(autouse=True)
-def nowhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No data of the machine's own, no network, and one cache for all of these tests."""
-    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
-    monkeypatch.setenv("IGLU_MARL_OFFLINE", "1")
-    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path_factory.getbasetemp() / "mdc-cache"))
-
-
 @pytest.fixture
 def pack(shared: Path) -> Path:
     return shared / "data" / "mdc.zip"
@@ -106,11 +100,6 @@ def pack(shared: Path) -> Path:
 @pytest.fixture
 def corpus(pack: Path) -> Corpus:
     return Corpus.open(pack)
-
-
-@pytest.fixture(scope="session")
-def truth(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "stats.json").read_text(encoding="utf-8"))["mdc"]
 
 
 def blocks_2022(grid: Any) -> list[list[int]]:
@@ -127,8 +116,8 @@ def flat(value: Any, place: str = "") -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_every_count_of_the_shared_pack(corpus: Corpus, truth: dict[str, Any]) -> None:
-    kept = {key: value for key, value in truth.items() if key not in ("items", "upstream_rules")}
+def test_every_count_of_the_shared_pack(corpus: Corpus, stats: dict[str, Any]) -> None:
+    kept = {key: value for key, value in stats.items() if key not in ("items", "upstream_rules")}
     edits = kept.pop(
         "edits_between_consecutive_states"
     )  # which count the recorder's dropouts as edits: see below
@@ -158,7 +147,7 @@ def edits_of(states: list[dict[str, Any]]) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
+def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, stats: dict[str, Any]) -> None:
     as_written, without, dropouts = Counter[str](), Counter[str](), []
     with zipfile.ZipFile(pack) as archive:
         for member in archive.namelist():
@@ -167,7 +156,7 @@ def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, truth
                 dropouts += [(member.split("/")[-2], n) for n, s in enumerate(states) if is_dropout(s)]
                 as_written += edits_of(states)
                 without += edits_of([state for state in states if not is_dropout(state)])
-    assert as_written == truth["edits_between_consecutive_states"]
+    assert as_written == stats["edits_between_consecutive_states"]
     assert without == statistics(corpus)["edits_between_consecutive_states"]
     assert without == {"put": 15351, "remove": 5757, "recolour": 2}
     noted = [(s.name, s.number) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT]
@@ -179,10 +168,10 @@ def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, truth
     assert not {130, 131} & set(session.edits[:, 0].tolist())
 
 
-def test_every_item_of_the_shared_pack(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
+def test_every_item_of_the_shared_pack(corpus: Corpus, pack: Path, stats: dict[str, Any]) -> None:
     whole = CDMDataset(pack, mode="sessions")
     upstream = CDMDataset(pack, upstream_rules=True)
-    for item in truth["items"]:
+    for item in stats["items"]:
         session = corpus.sessions[item["session"]]
         assert session.structure == item["structure"]
         assert session.split == item["split"]
@@ -195,10 +184,10 @@ def test_every_item_of_the_shared_pack(corpus: Corpus, pack: Path, truth: dict[s
             assert blocks_2022(task.target_grid) == item[key]
 
 
-def test_upstream_rules(pack: Path, truth: dict[str, Any]) -> None:
+def test_upstream_rules(pack: Path, stats: dict[str, Any]) -> None:
     dataset = CDMDataset(pack, upstream_rules=True)
     counts = {"tasks": len(dataset), "structures": len(dataset.tasks), "skipped": len(dataset.left_out)}
-    assert counts == truth["upstream_rules"]
+    assert counts == stats["upstream_rules"]
     assert all(isinstance(task, Task) and not task.target_grid[8].any() for task in dataset)
     assert isinstance(dataset.tasks["C73"][0], Task)
 

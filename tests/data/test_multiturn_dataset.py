@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from made_packs import (
     DIALOG_COLUMNS,
     blocks_by_color,
-    cache,  # noqa: F401 - a fixture
     our_blocks,
     stats_blocks,
     step_file,
@@ -26,15 +24,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data import IGLUDataset, MultiturnDataset, bundled, read_sessions, write_sessions
 
-pytestmark = pytest.mark.usefixtures("cache")
-
-
-# ------------------------------------------------------------------------------------- the shared pack, exactly
-
-
-@pytest.fixture
-def stats(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "stats.json").read_text())["iglu_multiturn"]
+STATS = "iglu_multiturn"  # key of stats.json
 
 
 @pytest.fixture
@@ -97,9 +87,6 @@ def test_every_listed_case(silent: MultiturnDataset, stats: dict[str, Any]) -> N
         assert our_blocks(silent.worlds[item["path"]]) == stats_blocks(item["blocks"])
         assert list(file.avatar_pos) == item["avatar_pos"]
         assert list(file.avatar_look) == item["avatar_look"]
-
-
-# --------------------------------------------------------------------------------------------- tables made here
 
 
 def say(session: str, step: int, instruction: str = "", **more: Any) -> dict[str, Any]:
@@ -224,9 +211,6 @@ def test_damaged_worlds_end_a_session(tmp_path: Path) -> None:
         (bad,) = (entry for entry in data.report().skipped if entry.reason.name == "BAD_WORLD")
         assert (bad.name, bad.number) == ("1-c1", 4)
         assert "unknown voxel id 3" in bad.detail
-
-
-# -------------------------------------------------------------------------------------------- a dataset's calls
 
 
 LIMITS: list[tuple[dict[str, int], list[str]]] = [

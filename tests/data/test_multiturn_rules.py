@@ -48,104 +48,68 @@ def read(rows: list[Row], worlds: Any, report: Any = None, name: str = "3-hut") 
     return read_session(name, rows, worlds, Report() if report is None else report)
 
 
-def lines_of(session: Any) -> list[list[str]]:
-    return [[utterance.line for utterance in turn] for turn in session.turns]
-
-
 def sizes_of(session: Any) -> list[int]:
     return [len(grid_to_blocks(grid)) for grid in session.structures]
 
 
 # -- turns
 
-SAY = {step: row(step, f"say {step}") if step % 2 else row(step) for step in range(1, 13)}
-RULES: dict[str, tuple[list[Row], dict[int, int], list[list[str]], list[int], dict[str, int]]] = {
-    # rows, heights by step; utterances, sizes of the worlds, counts of the report
-    "an instruction opens a turn, a world closes it": (
-        [SAY[1], SAY[2], SAY[3], SAY[4]],
-        {2: 1, 4: 2},
-        [["<Architect> say 1"], ["<Architect> say 3"]],
-        [1, 2],
-        {},
-    ),
-    "rows are in the order of their steps": (
-        [SAY[4], SAY[3], SAY[10], SAY[2], SAY[1], SAY[9]],
-        {2: 1, 4: 2, 10: 3},
-        [["<Architect> say 1"], ["<Architect> say 3"], ["<Architect> say 9"]],
-        [1, 2, 3],
-        {},
-    ),
-    "questions and answers belong to the open turn": (
-        [row(1, "a tower"), row(2, question="how high?"), row(3, answer="two"), row(4)],
-        {2: 5, 4: 2},  # the world of the question's own step is not used
-        [["<Architect> a tower", "<Builder> how high?", "<Architect> two"]],
-        [2],
-        {},
-    ),
-    "neither an answer nor a question opens a turn": (
-        [row(1, answer="to what?"), row(2, question="eh?"), row(3, "one"), row(4)],
-        {4: 1},
-        [["<Architect> one"]],
-        [1],
-        {"stray_words": 2},
-    ),
-    "unqualified rows are ignored": (
-        [row(1, "bad", qualified=False), row(1, "good"), row(2), row(3, "no", qualified=False)],
-        {2: 1},
-        [["<Architect> good"]],
-        [1],
-        {"unqualified": 2},
-    ),
+RULES: dict[str, tuple[str, str, list[int], dict[str, int]]] = {
+    # Rows, utterances of the turns, sizes of the worlds, counts of the report. In a row `1:x` is an instruction, `2?x`
+    # a question, `3!x` an answer, `4=2` a world of two blocks, `4=` a missing world; `-1:x` did not qualify. `4~2` is
+    # a world without a row.
+    "an instruction opens a turn, a world closes it": ("1:a 2=1 3:b 4=2", "A:a | A:b", [1, 2], {}),
+    "rows are in the order of their steps": ("4=2 3:b 10=3 2=1 1:a 9:c", "A:a | A:b | A:c", [1, 2, 3], {}),
+    "questions and answers belong to the open turn": ("1:a 2?b 2~5 3!c 4=2", "A:a B:b A:c", [2], {}),
+    "no answer or question opens a turn": ("1!a 2?b 3:c 4=1", "A:c", [1], {"stray_words": 2}),
+    "unqualified rows are ignored": ("-1:a 1:b 2=1 -3:c", "A:b", [1], {"unqualified": 2}),
     "a missing world ends the session": (
-        [SAY[step] for step in range(1, 7)],
-        {2: 1, 6: 3},
-        [["<Architect> say 1"]],
+        "1:a 2=1 3:b 4= 5:c 6=3",
+        "A:a",
         [1],
         {"missing_world": 1, "unfinished_turn": 1},
     ),
     "empty worlds are merged into the next and dropped at the end": (
-        list(SAY.values()),
-        {2: 0, 4: 0, 6: 2, 8: 1, 10: 0, 12: 0},
-        [["<Architect> say 1", "<Architect> say 3", "<Architect> say 5"], ["<Architect> say 7"]],
+        "1:a 2=0 3:b 4=0 5:c 6=2 7:d 8=1 9:e 10=0 11:f 12=0",
+        "A:a A:b A:c | A:d",
         [2, 1],
         {"empty_world": 4, "unfinished_turn": 1},
     ),
-    "a second instruction joins the open turn": (
-        [row(1, "one"), row(3, "more"), row(4)],
-        {4: 1},
-        [["<Architect> one", "<Architect> more"]],
-        [1],
-        {"joined_instruction": 1},
-    ),
+    "a second instruction joins the open turn": ("1:a 3:b 4=1", "A:a A:b", [1], {"joined_instruction": 1}),
     "a repeated row counts once": (
-        [SAY[1], SAY[1], SAY[2], SAY[2], row(1, "another")],
-        {2: 1},
-        [["<Architect> say 1", "<Architect> another"]],
+        "1:a 1:a 2=1 2=1 1:b",
+        "A:a A:b",
         [1],
         {"duplicate_row": 2, "joined_instruction": 1},
     ),
     "a world without an instruction is left out": (
-        [row(2), row(3, "one"), row(4), row(6), row(7), row(9, "left")],
-        {2: 3, 4: 1, 6: 2},
-        [["<Architect> one"]],
+        "2=3 3:a 4=1 6=2 7: 9:b",
+        "A:a",
         [1],
         {"stray_world": 2, "silent_row": 1, "unfinished_turn": 1},
     ),
 }
 
 
-@pytest.mark.parametrize(("rows", "heights", "lines", "sizes", "counts"), RULES.values(), ids=RULES)
-def test_the_rules(
-    rows: list[Row],
-    heights: dict[int, int],
-    lines: list[list[str]],
-    sizes: list[int],
-    counts: dict[str, int],
-) -> None:
+def rows_of(text: str) -> tuple[list[Row], dict[int, int]]:
+    """The rows and the sizes of the worlds by step of an entry of `RULES`."""
+    rows, sizes = [], {}
+    for sign, digits, kind, word in re.findall(r"(-?)(\d+)([:?!=~])(\w*)", text):
+        step, cell = int(digits), {":": "instruction", "?": "question", "!": "answer"}.get(kind)
+        if kind in "=~" and word:
+            sizes[step] = int(word)
+        if kind != "~":
+            rows.append(row(step, **({cell: word} if cell else {}), qualified=not sign))
+    return rows, sizes
+
+
+@pytest.mark.parametrize(("text", "said", "sizes", "counts"), RULES.values(), ids=RULES)
+def test_the_rules(text: str, said: str, sizes: list[int], counts: dict[str, int]) -> None:
     report = Report()
+    rows, heights = rows_of(text)
     session = read(rows, towers(heights), report)
-    assert session is not None
-    assert lines_of(session) == lines
+    turns = [" ".join(f"{u.role[0].upper()}:{u.text}" for u in turn) for turn in session.turns]
+    assert " | ".join(turns) == said
     assert sizes_of(session) == sizes
     assert (session.task_id, session.ids) == ("3-hut", "iglu")
     assert (report.sessions, report.turns, report.counts) == (1, len(sizes), counts)
@@ -155,7 +119,7 @@ def test_the_rules(
 def test_a_damaged_world_ends_the_session() -> None:
     report = Report()
     worlds = {**towers({2: 1}), 4: DataError("3-hut/step-4 is torn")}
-    session = read([SAY[1], SAY[2], SAY[3], SAY[4]], worlds, report)
+    session = read(rows_of("1:a 2= 3:b 4=")[0], worlds, report)
     assert session is not None
     assert sizes_of(session) == [1]
     assert report.counts == {"bad_world": 1, "unfinished_turn": 1}

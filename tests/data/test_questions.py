@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random as stdlib_random
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_packs import (
     GAME_COLUMNS,
-    cache,  # noqa: F401 - a fixture
     game,
     start_file,
     table,
@@ -30,15 +28,7 @@ from iglu_marl.data.iglu.clarifying_questions import Bm25, words
 from iglu_marl.data.iglu.singleturn import Game
 from iglu_marl.data.report import Report
 
-pytestmark = pytest.mark.usefixtures("cache")
-
-
-# ------------------------------------------------------------------------------------- the shared pack, exactly
-
-
-@pytest.fixture
-def stats(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "stats.json").read_text())["iglu_singleturn"]
+STATS = "iglu_singleturn"  # key of stats.json
 
 
 @pytest.fixture
@@ -86,8 +76,6 @@ def test_the_text_table_alone(shared: Path, stats: dict[str, Any]) -> None:
     by_clear = stats["text_table"]["rows_by_IsInstructionClear"]
     assert sum(not game.clear for game in games) == by_clear["No"]
 
-
-# ---------------------------------------------------------------------------------------------- tables made here
 
 BANK = {"q_1": "Which color?", "q_2": "Where is north?", "q_10": "How many red blocks?", "q_11": "What?"}
 

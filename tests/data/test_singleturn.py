@@ -14,7 +14,6 @@ from made_packs import (
     GAME_COLUMNS,
     SECOND,
     blocks_by_color,
-    cache,  # noqa: F401 - a fixture
     game,
     original_file,
     our_blocks,
@@ -31,20 +30,12 @@ from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.data import SingleturnDataset
 from iglu_marl.tasks import sample_task
 
-pytestmark = pytest.mark.usefixtures("cache")
-
-
-@pytest.fixture
-def stats(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "stats.json").read_text())["iglu_singleturn"]
+STATS = "iglu_singleturn"  # key of stats.json
 
 
 @pytest.fixture
 def pack(shared: Path) -> Path:
     return shared / "data" / "iglu-singleturn.zip"
-
-
-# ------------------------------------------------------------------------------------- the shared pack, exactly
 
 
 @pytest.mark.parametrize("rules", ["lenient", "default", "strict"])
@@ -152,9 +143,6 @@ def test_original_worlds_as_targets(pack: Path, stats: dict[str, Any]) -> None:
     assert len(data.filter(clear=True)) == len(data) - len(unclear)
 
 
-# -------------------------------------------------------------------------------------------- a dataset's calls
-
-
 @pytest.fixture
 def data(pack: Path) -> SingleturnDataset:
     return SingleturnDataset("v1.0", path=pack)
@@ -250,9 +238,6 @@ def test_options(pack: Path) -> None:
     assert task.ids == "iglu2022"
     assert np.array_equal(task.in_ids("iglu").target_grid, plain.target_grid)
     assert not np.array_equal(task.target_grid, plain.target_grid)
-
-
-# -------------------------------------------------------------------------------------------- packs made here
 
 
 def made(path: Path, rows: list[dict[str, str]], **files: bytes) -> Path:

@@ -79,9 +79,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return write(tmp_path / "pack.zip", zip_bytes({"a/": b"", **FILES}, METHODS[request.param]))
 
 
-# ------------------------------------------------------------------------------------------------- contents
-
-
 def test_all_ways_of_storing_give_the_same(place: Path) -> None:
     with open_pack(place) as pack:
         assert pack.names() == sorted(FILES)
@@ -125,9 +122,6 @@ def test_parts_of_packs(place: Path) -> None:
             part.read("../empty")
 
 
-# ---------------------------------------------------------------------------------------------- fingerprints
-
-
 def test_the_fingerprint_is_stable_and_notices_changes(place: Path) -> None:
     def fingerprint() -> str:
         with open_pack(place) as pack:
@@ -151,9 +145,6 @@ def test_the_fingerprint_is_stable_and_notices_changes(place: Path) -> None:
         change(place, None, time + 1)
         change(place, zip_bytes({**FILES, "LICENSE": b"TIM"}), time)
     assert len(seen) == 3
-
-
-# ------------------------------------------------------------------------------------------- hostile archives
 
 
 def with_kind(name: str, mode: int, content: bytes = b"/etc/passwd") -> bytes:
@@ -326,9 +317,6 @@ def test_any_damage_gives_the_data_or_a_data_error(
                 assert pack.read(name) in FILES.values()
 
 
-# ---------------------------------------------------------------------------------------- files of other kinds
-
-
 @pytest.mark.parametrize(
     ("content", "kind", "message"),
     [
@@ -372,8 +360,6 @@ def test_pointers_inside_of_packs(tmp_path: Path) -> None:
     ):
         pack.read("gamedata.json")
 
-
-# ------------------------------------------------------------------------------------------------ finding packs
 
 MULTI = {"dialogs.csv": b"PartitionKey\n", "builder-data/1-c1/step-2": b"{}"}
 SINGLE = {
@@ -511,9 +497,6 @@ def test_where_the_top_folder_is() -> None:
         "clarifying_questions_train.csv",
         "target_world_states/builder-data/",
     ]
-
-
-# -------------------------------------------------------------------------------------------- the real packs
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import pytest
 from made_packs import (
     DIALOG_COLUMNS,
     GAME_COLUMNS,
-    cache,  # noqa: F401 - a fixture
     game,
     rebuilt_file,
     start_file,
@@ -40,8 +39,6 @@ from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.parquet import TASK_COLUMNS, task_frame, write_parquet
 from iglu_marl.data.utterances import UTTERANCE_COLUMNS
 from iglu_marl.tasks import SessionTasks
-
-pytestmark = pytest.mark.usefixtures("cache")
 
 ONE, TWO = [(0, -1, 0, 6)], [(0, -1, 0, 6), (0, 0, 0, 6)]
 

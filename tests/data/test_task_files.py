@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_packs import (
     GAME_COLUMNS,
-    cache,  # noqa: F401 - a fixture
     game,
     rebuilt_file,
     start_file,
@@ -336,7 +335,6 @@ def test_a_task_with_an_objective_is_refused(tmp_path: Path) -> None:
         write_tasks(tmp_path / "t.jsonl", [Other("", [], task_id="a")])
 
 
-@pytest.mark.usefixtures("cache")
 def test_the_metadata_of_tasks_is_written_too(tmp_path: Path) -> None:
     files = {
         "clarifying_questions_train.csv": table(GAME_COLUMNS, [game(1), game(2, "3-c9/step-4", clear="No")])

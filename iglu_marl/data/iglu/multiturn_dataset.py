@@ -10,12 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
-from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.core.task import ID_TABLES, Subtasks, Task
 from iglu_marl.core.text import natural_key
-from iglu_marl.data.dataset import Dataset, Record, changes, check_ids, check_task_options, check_version
+from iglu_marl.data.dataset import Dataset, Record, changes, check_task_options, check_version
 from iglu_marl.data.iglu.multiturn import (
     TABLE,
     WORLDS,
@@ -169,7 +170,7 @@ class MultiturnDataset(Dataset):
         progress: bool | None = None,
     ) -> None:
         self.dataset_version = check_version(dataset_version)
-        self.color_ids = check_ids(ids)
+        check_option("ids", ids, ID_TABLES)
         options = check_task_options(task_kwargs, ("invariant", "progressive"))
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location

@@ -23,12 +23,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
-from iglu_marl.core.task import Task
+from iglu_marl.core.task import ID_TABLES, Task
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.dataset import Dataset, changes, check_ids, check_task_options, check_version
+from iglu_marl.data.dataset import Dataset, changes, check_task_options, check_version
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, Record, cell_text, read_table
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
@@ -299,14 +300,14 @@ class SingleturnDataset(Dataset):
         follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
-        if rules not in RULES:
-            raise ConfigError(f"rules is {rules!r}, expected one of {', '.join(RULES)}")
+        check_option("rules", rules, RULES)
         if target not in ("rebuilt", "original") or (target == "original" and rules != "lenient"):
             raise ConfigError(
                 f"target is {target!r} with {rules!r} rules, expected 'rebuilt', or 'original' with lenient ones"
             )
         self.dataset_version, self.rules, self.target = check_version(dataset_version), rules, target
-        self.color_ids = check_ids(ids)
+        check_option("ids", ids, ID_TABLES)
+        self.color_ids = ids
         self._options = check_task_options(task_kwargs, ("invariant",))
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
