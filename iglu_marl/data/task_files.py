@@ -236,7 +236,7 @@ class OwnTasks(Dataset):
 
     Args:
         path: a file, or a folder that is searched recursively.
-        on_error: "raise" at the first wrong task, or "skip" wrong tasks and list them in `skipped_tasks`.
+        on_error: "raise" at the first wrong task, or "skip" wrong tasks and list them in `report()`.
 
     Raises:
         DataError: if a task is wrong, an id is used twice, or there is no task; names the file and the line.
@@ -272,13 +272,8 @@ class OwnTasks(Dataset):
                     )
         self._report.tasks = len(self)
         if not self.tasks:
-            wrong = f"{len(self.skipped_tasks)} are wrong{self._report.example}"
+            wrong = f"{len(self._report.skipped)} are wrong{self._report.example}"
             raise DataError(f"{place} holds no readable task; {wrong}")
-
-    @property
-    def skipped_tasks(self) -> list[Skipped[TaskFileSkip]]:
-        """Tasks that were left out: `name` is file and line, `detail` is the error."""
-        return self.report().skipped
 
     def structure_of(self, name: str, entry: Entry) -> str:
         """Return the structure given in the file, or else the id."""

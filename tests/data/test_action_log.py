@@ -256,7 +256,7 @@ def test_action_logs_of_the_single_turn_dataset(shared: Path) -> None:
         recording = read_action_log(content, name=name)
         assert recording.reproduces, name
         grid = read_voxel_grid(json.loads(content)["worldEndingState"], name)
-        assert recording.blocks == grid_to_blocks(voxel_colors(grid)), name
+        assert to_blocks(recording.ending) == (grid_to_blocks(voxel_colors(grid)), []), name
 
 
 def test_set_up_ends_where_the_persons_work_begins(recordings: list[BuildRecording]) -> None:
@@ -309,8 +309,7 @@ def test_unknown_ids_and_cells_outside_are_kept_apart() -> None:
     log = "1 block_change  (0, 63, 0, 0, 1) (9, 63, 0, 0, 57) (1, 63, 0, 0, 57)\n"
     recording = read_action_log(world_file(log, [(0, 63, 0, 1), (9, 63, 0, 57), (1, 63, 0, 57)]))
     assert recording.reproduces
-    assert recording.blocks == [(1, -1, 0, 1)]
-    assert to_blocks(recording.ending)[1] == [((0, 63, 0), 1), ((9, 63, 0), 57)]
+    assert to_blocks(recording.ending) == ([(1, -1, 0, 1)], [((0, 63, 0), 1), ((9, 63, 0), 57)])
     path = trajectory_of(recording)
     assert path.odd == ((1, (0, -1, 0), 1), (1, (9, -1, 0), 57))
     assert len(path.edits) == 1

@@ -346,7 +346,7 @@ def test_the_dataset_as_the_documentation_uses_it(pack: Path) -> None:
     assert dataset.by_id(session.task_id) is session
     assert isinstance(session.sample(), Task)
     assert isinstance(dataset.reset(), Task)
-    np.testing.assert_array_equal(session.structures[-1], dataset.session(session.task_id).final_grid)
+    np.testing.assert_array_equal(session.structures[-1], dataset.corpus.sessions[session.task_id].final_grid)
     with pytest.raises(DataError, match="no id 'C73'"):
         dataset.by_id("C73")
 

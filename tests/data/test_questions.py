@@ -66,7 +66,6 @@ def test_the_ranking_task(pack: Path, stats: dict[str, Any]) -> None:
     assert 0.33 < baseline.mrr < 0.35
     assert 0.2 < baseline.recall[1] < baseline.recall[5] < baseline.recall[20] < 0.7
     assert 0 < task.score(lambda _game, _names, _bank: []).mrr < 0.11
-    assert str(baseline).startswith("MRR 0.3")
 
 
 def test_the_text_table_alone(shared: Path, stats: dict[str, Any]) -> None:
@@ -153,10 +152,10 @@ def test_scores_by_hand() -> None:
         assert set(names) <= bank.keys()
         return {"one": ["q_10", "q_2"], "two": ["q_1"], "three": ["q_2", "q_1"]}[query.instruction]
 
-    scores = task.score(ranker, recall_at=(1, 2, 3))
+    scores = task.score(ranker)
     assert scores.ranks == (2, 1, 3)
     assert scores.mrr == pytest.approx((1 / 2 + 1 + 1 / 3) / 3)
-    assert scores.recall == {1: 1 / 3, 2: 2 / 3, 3: 1}
+    assert scores.recall == {1: 1 / 3, 5: 1, 10: 1, 20: 1}
     assert not any(query.question or query.qrel or query.qbank for query in seen)  # the answer is hidden
     assert task.score(lambda *_: []).ranks == (2, 1, 3)  # by the numbers of the ids
 

@@ -28,6 +28,7 @@ from made_packs import (
 
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.data import SingleturnDataset
+from iglu_marl.data.iglu.world_files import SECOND_PALETTE
 from iglu_marl.tasks import sample_task
 
 STATS = "iglu_singleturn"  # key of stats.json
@@ -265,7 +266,7 @@ def test_a_made_pack(tmp_path: Path) -> None:
     assert our_blocks(data.by_id("CQ-game-1").target_grid) == [(0, -1, 0, 6), (1, -1, 0, 2)]
     assert data.report().counts == {"unclear_no_target": 1}
     file = data.worlds.file(rebuilt_file(1))
-    assert np.argwhere(file.placed).tolist() == [[0, 6, 5]]
+    assert np.argwhere(file.voxels >= SECOND_PALETTE).tolist() == [[0, 6, 5]]
     assert (file.avatar_pos, file.avatar_look) == ((0.0, 63.0, 1.5), (-0.5, 1.0))
     assert data.games["CQ-game-3"].qbank == ("q_1", "q_2")
 

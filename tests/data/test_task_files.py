@@ -207,8 +207,9 @@ def test_wrong_tasks_can_be_skipped(tmp_path: Path) -> None:
     write(tmp_path / "u.json", "]")
     data = OwnTasks(tmp_path, on_error="skip")
     assert data.ids() == ["t.jsonl:1", "last"]
-    assert [entry.name for entry in data.skipped_tasks] == ["t.jsonl:2", "t.jsonl:3", "u.json:1"]
-    assert str(data.skipped_tasks[0]).startswith("t.jsonl:2: a task that is wrong ('target' is 1, expected")
+    skipped = data.report().skipped
+    assert [entry.name for entry in skipped] == ["t.jsonl:2", "t.jsonl:3", "u.json:1"]
+    assert str(skipped[0]).startswith("t.jsonl:2: a task that is wrong ('target' is 1, expected")
     with pytest.raises(DataError, match="on_error"):
         OwnTasks(tmp_path, on_error="ignore")
 

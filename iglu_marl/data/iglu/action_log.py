@@ -335,11 +335,6 @@ class BuildRecording:
         """Index at which the person's work begins (see `ActionLog.set_up_until`)."""
         return self.log.set_up_until(self.previous)
 
-    @property
-    def blocks(self) -> list[Block]:
-        """The final world as sorted blocks (x, y, z, color id) in this project's coordinates."""
-        return to_blocks(self.ending)[0]
-
 
 def to_block(cell: Voxel, voxel: int) -> Block | None:
     """Convert a voxel to a block (x, y, z, color id) in this project's coordinates; color 0 for air.

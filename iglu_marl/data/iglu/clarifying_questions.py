@@ -116,10 +116,6 @@ class RankingScores:
     recall: Mapping[int, float]  # for each k, the share of queries whose question is among the first k
     ranks: tuple[int, ...]  # rank of the question that was asked, by query
 
-    def __str__(self) -> str:
-        recall = ", ".join(f"recall@{k} {share:.3f}" for k, share in self.recall.items())
-        return f"MRR {self.mrr:.4f}, {recall} over {self.queries} instructions"
-
 
 class RankingTask:
     """Ranking task: for each unclear instruction, rank the question that was asked before the other candidates.
@@ -163,7 +159,7 @@ class RankingTask:
         """Return the ids to rank for a game, each once, sorted by number."""
         return sorted({*game.qbank, game.qrel}, key=natural_key)
 
-    def score(self, ranker: Ranker, *, recall_at: Sequence[int] = RECALL_AT) -> RankingScores:
+    def score(self, ranker: Ranker) -> RankingScores:
         """Score a ranker, a function `ranker(game, ids, bank) -> ids` that returns the best first.
 
         The ranker gets the candidates that have a text, and a game without `question` and `qrel`. Candidates that it
@@ -175,7 +171,7 @@ class RankingTask:
         return RankingScores(
             queries=len(ranks),
             mrr=math.fsum(1 / rank for rank in ranks) / len(ranks),
-            recall={k: sum(rank <= k for rank in ranks) / len(ranks) for k in recall_at},
+            recall={k: sum(rank <= k for rank in ranks) / len(ranks) for k in RECALL_AT},
             ranks=tuple(ranks),
         )
 

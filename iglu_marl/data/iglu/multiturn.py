@@ -200,16 +200,10 @@ def read_session(
     steps: dict[str, list[int]] | None = None,
     **options: Any,
 ) -> Subtasks | None:
-    """Read one session; None if no turn is left.
+    """Read one session from its rows, in any order, and its worlds by step; None if no turn is left.
 
-    Args:
-        name: the session.
-        rows: its rows, in any order; None: it has no utterances, and each of its worlds is a turn.
-        worlds: its worlds by step, int8 [9, 11, 11].
-        report: counts what is skipped.
-        steps: filled with the steps of each turn's world, by the session's name.
-        options: `progressive` and `invariant` of the `Subtasks`.
-
+    Without rows (None) it has no utterances, and each of its worlds is a turn. `steps` is filled with the steps of the
+    turns' worlds, by the session's name. `options` are `progressive` and `invariant` of the `Subtasks`.
     """
     turns = _Turns(name, worlds, report)
     if rows is None:

@@ -120,15 +120,12 @@ class RecordedWorld:
     """One world file."""
 
     name: str  # the file, relative to the pack
-    voxels: BlockGrid  # int8 [9, 11, 11], the voxel engine's ids (0: air)
+    # int8 [9, 11, 11], the voxel engine's ids (0: air). From `SECOND_PALETTE` on, this annotator placed the block
+    # (target worlds of the single-turn pack).
+    voxels: BlockGrid
     avatar_pos: tuple[float, ...]  # feet at the end, in the engine's coordinates; NaN if unknown
     avatar_look: tuple[float, ...]  # pitch, yaw in radians at the end; NaN if unknown
     set_up: bool  # whether the action log shows that the start world was set up
-
-    @property
-    def placed(self) -> npt.NDArray[np.bool_]:
-        """Cells whose block this annotator placed, bool [9, 11, 11] (target worlds of the single-turn pack)."""
-        return self.voxels >= SECOND_PALETTE
 
 
 class RecordedWorlds(Mapping[str, BlockGrid]):
@@ -164,9 +161,6 @@ class RecordedWorlds(Mapping[str, BlockGrid]):
         number = self._index[name]
         x, y, z, pitch, yaw = self._avatars[number].tolist()
         return RecordedWorld(name, self.voxels[number], (x, y, z), (pitch, yaw), bool(self._set_up[number]))
-
-    def __copy__(self) -> RecordedWorlds:
-        return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RecordedWorlds:
         return self  # immutable

@@ -117,11 +117,6 @@ class CDMDataset(Dataset):
         top_layer = not self.upstream_rules
         return session_task(session, target=self.target, top_layer=top_layer, **self.task_kwargs)
 
-    def session(self, name: str) -> Session:
-        """Return the timeline of a session by its name (the `task_id` of its tasks)."""
-        self.by_id(name)  # raises for unknown names
-        return self.corpus.sessions[name]
-
     def sessions(self) -> list[Session]:
         """Return the timelines of this dataset's sessions, in order."""
         return [self.corpus.sessions[str(entry.task_id)] for entry in self.entries()]
