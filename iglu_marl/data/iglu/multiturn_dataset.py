@@ -207,7 +207,12 @@ class MultiturnDataset(Dataset):
     def _read_worlds_only(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
         """Return the sessions in the order of structure and attempt."""
         sessions: dict[str, list[Subtasks]] = {}
-        for name in sorted(self.worlds.sessions, key=_natural):
+
+        def order(name: str) -> list[Any]:  # c18 before c116, and of c18 the attempt 9 before 23
+            attempt, _, structure = name.partition("-")
+            return [natural_key(structure), int(attempt)]
+
+        for name in sorted(self.worlds.sessions, key=order):
             worlds = self.worlds.steps(name)
             session = read_session(name, None, worlds, self._report, self.steps, **options)
             if session is not None:
@@ -248,12 +253,6 @@ def _clear(session: Subtasks, turn: int) -> bool | None:
     """Whether the builder asked nothing in a turn; None if the turn has no utterances."""
     dialogue = session.turns[turn]
     return not any(utterance.role is Role.BUILDER for utterance in dialogue) if dialogue else None
-
-
-def _natural(session: str) -> tuple[list[tuple[int, str]], int]:
-    """Sort key: "9-c18" before "23-c18", and "c18" before "c116"."""
-    attempt, _, structure = session.partition("-")
-    return natural_key(structure), int(attempt)
 
 
 def _in_2022_ids(session: Subtasks) -> Subtasks:

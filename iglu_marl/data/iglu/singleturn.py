@@ -41,6 +41,7 @@ from iglu_marl.data.report import Report, Skipped, SkipReason
 PACK = "iglu-singleturn"
 TABLE, BANK = "clarifying_questions_train.csv", "question_bank.csv"
 STARTS, TARGETS = "initial_world_states/", "target_world_states/"
+REBUILT, ORIGINALS = f"{TARGETS}builder-data/cq-game-", f"{TARGETS}builder-data/actionHit/game-"
 COLUMNS = ("GameId", "InitializedWorldPath", "InputInstruction", "IsInstructionClear")
 VERSION = f"1-{WORLDS_VERSION}"  # of the cache entry
 
@@ -48,8 +49,6 @@ Rules = Literal["lenient", "default", "strict"]
 Target = Literal["rebuilt", "original"]
 RULES = ("lenient", "default", "strict")
 
-_REBUILT = re.compile(r"target_world_states/builder-data/cq-game-(\w+)/[^/]+")
-_ORIGINAL = re.compile(r"target_world_states/builder-data/actionHit/game-(\w+)/[^/]+")
 _QID = re.compile(r"[\w-]+")
 
 
@@ -115,12 +114,12 @@ class Game:
     @property
     def rebuilt_path(self) -> str:
         """File of the world that B built, if there is one."""
-        return f"{TARGETS}builder-data/cq-game-{self.number}/step-{self.session}"
+        return f"{REBUILT}{self.number}/step-{self.session}"
 
     @property
     def original_path(self) -> str:
         """File of the world that A built, if there is one."""
-        return f"{TARGETS}builder-data/actionHit/game-{self.number}/game-{self.number}-step-action"
+        return f"{ORIGINALS}{self.number}/game-{self.number}-step-action"
 
     def target_path(self, target: str) -> str:
         """File of the "rebuilt" or "original" world."""
@@ -255,9 +254,9 @@ class _GameFilter:
 
 
 def _unused(name: str) -> SingleturnSkip:
-    if _ORIGINAL.fullmatch(name):
+    if name.startswith(ORIGINALS):
         return SingleturnSkip.ORPHAN_ORIGINAL
-    return SingleturnSkip.ORPHAN_REBUILT if _REBUILT.fullmatch(name) else SingleturnSkip.UNUSED_START
+    return SingleturnSkip.ORPHAN_REBUILT if name.startswith(REBUILT) else SingleturnSkip.UNUSED_START
 
 
 class SingleturnDataset(Dataset):

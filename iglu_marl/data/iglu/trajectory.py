@@ -236,6 +236,8 @@ class _Follower:
         self.frames: list[int] = []
         self.errors: list[tuple[float, float]] = []
         self.added = 0
+        self.frame = 0  # the one that is followed, and its pose
+        self.wanted = path.poses[0]
 
     def follow(self, stride: int) -> ControlSequence:
         path = self.path
@@ -244,10 +246,12 @@ class _Follower:
             by_frame.setdefault(edit.frame, []).append(number)
         done = np.zeros(len(path.edits), bool)
         for frame in range(len(path)):
+            self.frame, self.wanted = frame, path.poses[max(frame - 1, 0)]
             for number in by_frame.get(frame, ()):
-                done[number] = self.edit(path.edits[number], path.poses[max(frame - 1, 0)], frame)
+                done[number] = self._edit(path.edits[number])
             if frame and (frame % stride == 0 or frame in by_frame or frame == len(path) - 1):
-                self.go(path.poses[frame], frame)
+                self.wanted = path.poses[frame]
+                self._do(self._towards(self.wanted))
         errors = np.array(self.errors, np.float64).reshape(-1, 2)
         grid = self.worlds.grid[0].copy()
         grid.setflags(write=False)
@@ -257,7 +261,7 @@ class _Follower:
             path, self.actions, frames, errors[:, 0], errors[:, 1], done, self.added, grid, wrong
         )
 
-    def act(self, worlds: Worlds, **parts: Any) -> dict[str, Any]:
+    def _act(self, worlds: Worlds, parts: dict[str, Any]) -> dict[str, Any]:
         action: dict[str, Any] = {
             "move_x": np.zeros((), np.float32),
             "move_y": np.zeros((), np.float32),
@@ -272,82 +276,67 @@ class _Follower:
         step_at(worlds.state, 0, records, index)
         return action
 
-    def note(self, action: dict[str, Any], frame: int, wanted: Array) -> None:
-        self.actions.append(action)
-        self.frames.append(frame)
+    def _do(self, parts: dict[str, Any]) -> None:
+        """Make one action, and note it with its distance from the recorded pose."""
+        self.actions.append(self._act(self.worlds, parts))
+        self.frames.append(self.frame)
         now = self.worlds.pose[0]
-        self.errors.append((float(np.linalg.norm(now[:3] - wanted[:3])), _angle(now, wanted)))
+        self.errors.append((float(np.linalg.norm(now[:3] - self.wanted[:3])), _angle(now, self.wanted)))
 
-    def go(self, wanted: Array, frame: int) -> None:
-        """Make one action towards a pose."""
-        parts = self._towards(self.worlds.pose[0], wanted)
-        self.note(self.act(self.worlds, **parts), frame, wanted)
-
-    @staticmethod
-    def _towards(now: Array, wanted: Array) -> dict[str, Any]:
-        move = np.clip(_reachable(wanted)[:3] - now[:3], -1.0, 1.0).astype(np.float32)
-        axes = {
-            name: np.array(value) for name, value in zip(("move_x", "move_y", "move_z"), move, strict=True)
+    def _towards(self, pose: Array) -> dict[str, Any]:
+        now = self.worlds.pose[0]
+        x, y, z = np.clip(_reachable(pose)[:3] - now[:3], -1.0, 1.0).astype(np.float32)
+        return {
+            "move_x": np.array(x),
+            "move_y": np.array(y),
+            "move_z": np.array(z),
+            "camera": _turn(now, pose),
         }
-        return {**axes, "camera": _turn(now, wanted)}
 
-    def edit(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
+    def _edit(self, edit: RecordedEdit) -> bool:
         """Make an edit, after breaking a block in its cell; return whether it was made."""
         there = color_at(self.worlds.grid[0], edit.cell)
         if there == edit.color:
             return True
-        if (
-            there
-            and edit.color
-            and not self._edit_once(RecordedEdit(edit.frame, edit.cell, 0), wanted, frame)
-        ):
+        in_the_way = there and edit.color
+        if in_the_way and not self._edit_once(RecordedEdit(edit.frame, edit.cell, 0)):
             return False
-        return self._edit_once(edit, wanted, frame)
+        return self._edit_once(edit)
 
-    def _edit_once(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
+    def _edit_once(self, edit: RecordedEdit) -> bool:
         pose = self.worlds.pose[0].copy()
-        for gaze in self._gazes(edit, pose, wanted):
-            parts = self._hands(edit, pose, gaze)
-            if self._works(edit, pose, parts):
-                self.note(self.act(self.worlds, **parts), frame, wanted)
-                return True
+        if any(self._edit_here(edit, gaze) for gaze in self._gazes(edit, pose, self.wanted)):
+            return True
         for place in _places(edit.cell, pose):
             for gaze in self._aims(edit, place):
-                if self._works(edit, place, self._hands(edit, place, gaze)):
-                    self._go_to(place, frame, wanted)
-                    parts = self._hands(edit, self.worlds.pose[0], gaze)
-                    if self._works(edit, self.worlds.pose[0], parts):
-                        self.note(self.act(self.worlds, **parts), frame, wanted)
+                if self._works(edit, place, _hands(edit, place, gaze)):
+                    self._go_to(place)
+                    if self._edit_here(edit, gaze):
                         return True
         return False
 
-    def _go_to(self, place: Array, frame: int, wanted: Array) -> None:
+    def _edit_here(self, edit: RecordedEdit, gaze: tuple[float, float]) -> bool:
+        pose = self.worlds.pose[0].copy()
+        hands = _hands(edit, pose, gaze)
+        works = self._works(edit, pose, hands)
+        if works:
+            self._do(hands)
+        return works
+
+    def _go_to(self, place: Array) -> None:
         for _ in range(16):  # the zone is 11 cells wide
             if np.abs(self.worlds.pose[0][:3] - place[:3]).max() < 1e-6:
                 return
-            self.note(self.act(self.worlds, **self._towards(self.worlds.pose[0], place)), frame, wanted)
+            self._do(self._towards(place))
             self.added += 1
 
-    def _hands(self, edit: RecordedEdit, pose: Array, gaze: tuple[float, float]) -> dict[str, Any]:
-        camera = _turn(pose, np.array([*pose[:3], *gaze]))
-        return {
-            "camera": camera,
-            "use": int(edit.color > 0),
-            "attack": int(edit.color == 0),
-            "hotbar": edit.color,
-        }
-
-    def _works(self, edit: RecordedEdit, pose: Array, parts: dict[str, Any]) -> bool:
+    def _works(self, edit: RecordedEdit, pose: Array, hands: dict[str, Any]) -> bool:
         """Whether these controls make the edit from a pose, tried in a copy of the world."""
         self.trial.state[:] = self.worlds.state
         self.trial.pose[0] = pose
-        self.act(self.trial, **parts)
-        change = self.trial.state["change"][0]
-        return (
-            tuple(change[:3].tolist()) == edit.cell
-            and int(change[4]) == edit.color
-            and change[3] != change[4]
-        )
+        self._act(self.trial, hands)
+        *cell, before, after = self.trial.state["change"][0].tolist()[:5]
+        return tuple(cell) == edit.cell and after == edit.color and before != after
 
     def _gazes(self, edit: RecordedEdit, pose: Array, wanted: Array) -> Iterator[tuple[float, float]]:
         """Yield the recorded gaze, then gazes at the block's faces by their angle to it."""
@@ -372,6 +361,16 @@ class _Follower:
                 point[(axis + 2) % 3] += v
                 found.append(gaze_along(point - pose[:3]))
         return found
+
+
+def _hands(edit: RecordedEdit, pose: Array, gaze: tuple[float, float]) -> dict[str, Any]:
+    camera = _turn(pose, np.array([*pose[:3], *gaze]))
+    return {
+        "camera": camera,
+        "use": int(edit.color > 0),
+        "attack": int(edit.color == 0),
+        "hotbar": edit.color,
+    }
 
 
 def is_solid(world: BlockGrid, cell: Cell) -> bool:

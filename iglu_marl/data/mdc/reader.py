@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -200,17 +201,13 @@ class SessionReader:
         return [x - 0.5, y - 2.5, z - 0.5, (yaw + 180.0) % 360.0, -pitch]
 
 
-_COLORS: dict[str, int] = {}
-
-
+@cache
 def _color(kind: Any) -> int:
     """Return the color id of a block type. Raises `GridError` or `TypeError` for anything else."""
-    if kind not in _COLORS:
-        match = _BLOCK_TYPE.fullmatch(kind)
-        if not match:
-            raise GridError(f"unknown block type {kind!r}")
-        _COLORS[kind] = color_id(match.group(1))
-    return _COLORS[kind]
+    match = _BLOCK_TYPE.fullmatch(kind)
+    if not match:
+        raise GridError(f"unknown block type {kind!r}")
+    return color_id(match.group(1))
 
 
 def read_gold(text: bytes, name: str, report: Report[CorpusSkip]) -> BlockGrid:
