@@ -365,12 +365,8 @@ def test_parts_of_the_dataset(pack: Path) -> None:
     builders = [{s.builder for s in part.sessions()} for part in halves.values()]
     assert builders[0].isdisjoint(builders[1])
     assert all(builders)
-    small = CDMDataset(pack, mode="sessions", target="gold").filter(max_blocks=10)
-    assert 0 < len(small) < 382
-    assert all(task.target_size <= 10 for task in small)
-    assert set(dataset.filter(structures=["C8", "C73"]).tasks) <= {"C8", "C73"}
     frame = dataset.split("val").to_pandas()
-    assert len(frame) == len(dataset.split("val"))
+    assert len(frame) == len(dataset.split("val")) == 1321
     assert {"structure", "session", "split", "turn", "instruction", "clear", "added"} <= set(frame.columns)
 
 
@@ -503,7 +499,7 @@ def test_dirty_states_are_counted(reason: str, states: Any, blocks: Any, tmp_pat
     statistics(corpus)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"WorldStates": []}', '{"WorldStates": [1]}'])
+@pytest.mark.parametrize("content", ["{", '{"WorldStates": []}', '{"WorldStates": [1]}'])
 def test_broken_sessions_are_counted(content: str, tmp_path: Path) -> None:
     good = [state(["<Architect> a"], ("red", 0, 1, 0))]
     sessions = {"B0-A2-C7-1": good, "B1-A2-C7-2": content, "B3-A2-C9-3": good, "what-is-this": good}

@@ -48,13 +48,12 @@ def test_the_folders_and_files(silent: MultiturnDataset, stats: dict[str, Any]) 
     assert [name for name in worlds.folders if name not in worlds.sessions] == stats["irregular_folders"]
     assert worlds.irregular_files == stats["irregular_files"]
     assert sum(len(steps) for steps in worlds.sessions.values()) == stats["regular_step_files"]
-    missing = {
-        name: [step for step in range(2, max(steps), 2) if step not in steps]
+    gaps = {
+        name: missing
         for name, steps in worlds.sessions.items()
+        if (missing := [step for step in range(2, max(steps), 2) if step not in steps])
     }
-    assert {name: steps for name, steps in missing.items() if steps} == stats[
-        "sessions_with_missing_even_steps"
-    ]
+    assert gaps == stats["sessions_with_missing_even_steps"]
     structures = Counter(name.partition("-")[2] for name in worlds.sessions)
     assert structures == stats["sessions_per_structure"]
 
@@ -91,20 +90,9 @@ def test_every_listed_case(silent: MultiturnDataset, stats: dict[str, Any]) -> N
 
 def say(session: str, step: int, instruction: str = "", **more: Any) -> dict[str, Any]:
     """A row of the table."""
-    odd = step % 2
-    return {
-        "PartitionKey": session,
-        "RowKey": f"HIT{session}{step}",
-        "StepId": step,
-        "structureId": session.partition("-")[2],
-        "attemptId": session.partition("-")[0],
-        "Role": "architect-normal" if odd else "builder-normal",
-        "IsHITQualified": True,
-        "WorkerId": "A1",
-        "instruction": instruction,
-        "IsInstructionClear": "Yes",
-        **more,
-    }
+    attempt, _, structure = session.partition("-")
+    said = {"PartitionKey": session, "StepId": step, "structureId": structure, "attemptId": attempt}
+    return {**said, "IsHITQualified": True, "instruction": instruction, **more}
 
 
 def pack(path: Path, rows: list[dict[str, Any]], heights: dict[tuple[str, int], int]) -> Path:
@@ -125,16 +113,11 @@ def built(session: Subtasks) -> list[int]:
 def small(tmp_path: Path) -> Path:
     """Three sessions of two structures."""
     rows = [
-        say("2-c73", 1, "a block"),
-        say("2-c73", 2),
-        say("2-c73", 3, "more$$of it"),
-        say("2-c73", 4, Role="builder-cq", ClarifyingQuestion="how many?"),
-        say("2-c73", 5, Role="architect-cq", Answer4ClarifyingQuestion="two$please"),
-        say("2-c73", 6),
-        say("10-c73", 1, "three at once"),
-        say("10-c73", 2),
-        say("1-c8", 1, "one"),
-        say("1-c8", 2),
+        *(say("2-c73", 1, "a block"), say("2-c73", 2), say("2-c73", 3, "more$$of it")),
+        say("2-c73", 4, ClarifyingQuestion="how many?"),
+        say("2-c73", 5, Answer4ClarifyingQuestion="two$please"),
+        *(say("2-c73", 6), say("10-c73", 1, "three at once"), say("10-c73", 2)),
+        *(say("1-c8", 1, "one"), say("1-c8", 2)),
     ]
     heights = {("2-c73", 2): 1, ("2-c73", 6): 3, ("10-c73", 2): 3, ("1-c8", 2): 1}
     return pack(tmp_path / "multi.zip", rows, heights)

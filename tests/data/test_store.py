@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_packs import write_folder
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import PlaceholderError
@@ -52,14 +53,7 @@ def zip_bytes(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> by
 
 
 def write(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
-
-
-def write_folder(path: Path, files: dict[str, bytes]) -> Path:
-    for name, content in files.items():
-        write(path / name, content)
+    write_folder(path.parent, {path.name: content})
     return path
 
 
