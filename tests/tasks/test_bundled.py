@@ -104,7 +104,7 @@ def test_everything_is_read_and_nothing_skipped() -> None:
     report = Report()
     found = read_sessions(bundled.files(), report)
     assert report.skipped == []
-    rows = read_rows(bundled.files().joinpath("dialogs.csv").read_bytes())
+    rows = read_rows(bundled.files().joinpath("dialogs.csv").read_bytes(), Report())
     assert report.rows == len(rows)
     folders = {entry.name for entry in bundled.files().joinpath("builder-data").iterdir()}
     assert folders == {row.session for row in rows} == set(SESSIONS)
