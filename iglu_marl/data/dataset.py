@@ -126,27 +126,25 @@ class Dataset(GroupedSource):
         fractions: str | Mapping[str, float] | Sequence[float] | None = None,
         *,
         by: str | None = None,
-        salt: str | None = None,
     ) -> Any:
         """Split the entries into parts that share no structure.
 
         `split("train")` returns one part of the frozen split by structure (see `Split`), which is the same for all
         corpora. `split()` returns a dict with "train", "val" and "test". With any other argument, entries are split
-        by a hash of their name: `hash_fraction(salt + name)`. More data never move an entry to another part. Part
+        by a hash of their name: `hash_fraction(HASH_SALT + name)`. More data never move an entry to another part. Part
         sizes are met on average, and a part may be empty.
 
         Args:
             fractions: names and relative sizes of the parts, or sizes of parts named "0", "1", …; default: train 0.8,
                 val 0.1, test 0.1.
             by: what stays together, one of `groups` (default: the first).
-            salt: prefix of the hashed name; another salt gives another split.
 
         Raises:
             ConfigError: if the part or `by` is unknown, or the fractions are wrong.
 
         """
-        if isinstance(fractions, str) or (fractions is None and by is None and salt is None):
-            return self._frozen(fractions, by, salt)
+        if isinstance(fractions, str) or (fractions is None and by is None):
+            return self._frozen(fractions, by)
         sizes = _check_sizes(fractions)
         group = self.groups[0] if by is None else by
         check_option("by", group, self.groups)
@@ -154,16 +152,14 @@ class Dataset(GroupedSource):
         bounds = bounds / bounds[-1]  # the last is 1 exactly
 
         def part_of(name: str, entry: Entry) -> str:
-            key = (HASH_SALT if salt is None else salt) + str(self._records(name, entry)[0][group])
+            key = HASH_SALT + str(self._records(name, entry)[0][group])
             return names[int(np.searchsorted(bounds, hash_fraction(key), side="right"))]
 
         return self._parts(names, part_of)
 
-    def _frozen(self: AnyDataset, part: str | None, by: str | None, salt: str | None) -> Any:
-        if by is not None or salt is not None:
-            raise ConfigError(
-                f"by={by!r} and salt={salt!r} need fractions; the frozen split is always by structure"
-            )
+    def _frozen(self: AnyDataset, part: str | None, by: str | None) -> Any:
+        if by is not None:
+            raise ConfigError(f"by={by!r} needs fractions; the frozen split is always by structure")
         if part is not None:
             check_option("split", part, [split.value for split in Split])
         parts = self._parts([split.value for split in Split], self.split_of)

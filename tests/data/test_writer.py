@@ -240,20 +240,11 @@ def test_folders_in_use_are_kept(tmp_path: Path) -> None:
     made = [session([(Utterance(A, "red"), [], RED)])]
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "mine.txt").write_text("mine")
-    for path, sessions, overwrite in (
-        ("used", made, False),
-        ("used", made, True),
-        ("none", [], False),
-        ("none", ["1-c1"], False),
-    ):
+    for path, sessions in (("used", made), ("none", []), ("none", ["1-c1"])):
         with pytest.raises(DataError):
-            write_sessions(tmp_path / path, sessions, overwrite=overwrite)  # type: ignore[arg-type]
+            write_sessions(tmp_path / path, sessions)  # type: ignore[arg-type]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["used"], "nothing half-written is left"
     assert (tmp_path / "used" / "mine.txt").read_text() == "mine"
-    write_sessions(tmp_path / "out", made)
-    again = [session([(Utterance(A, "two"), [], TWO)])]
-    write_sessions(tmp_path / "out", again, overwrite=True)
-    assert back(tmp_path / "out") == {"thing": again}
 
 
 # -- played episodes

@@ -252,15 +252,12 @@ def _json(value: Any) -> str:
 def write_sessions(
     path: str | os.PathLike[str],
     sessions: Iterable[Subtasks | SessionRecord] | Mapping[str, Iterable[Subtasks]],
-    *,
-    overwrite: bool = False,
 ) -> Report[WriteNote]:
     """Write sessions as a folder in the multi-turn layout. The folder is created atomically.
 
     Args:
         path: a folder that does not exist or is empty.
         sessions: `Subtasks` and `SessionRecord` objects, or a mapping from structures to sessions (`dataset.tasks`).
-        overwrite: whether a folder in the layout may be replaced.
 
     Returns:
         What other readers see changed.
@@ -273,7 +270,7 @@ def write_sessions(
     groups = sessions.items() if isinstance(sessions, Mapping) else [(None, sessions)]
     records = [_as_record(entry, structure) for structure, entries in groups for entry in entries]
     rows: list[dict[str, str]] = []
-    with new_folder(path, overwrite=overwrite, marker=TABLE) as folder:
+    with new_folder(path, marker=TABLE) as folder:
         (folder / WORLDS).mkdir()
         for record, (name, structure) in zip(records, _names(records, report), strict=True):
             cells = {"PartitionKey": name, "structureId": structure, "IsHITQualified": "True"}
