@@ -46,7 +46,7 @@ from iglu_marl.data import (
     question_bank,
     write_tasks,
 )
-from iglu_marl.data.iglu.action_log import read_recording as read_tape
+from iglu_marl.data.iglu.action_log import read_action_log
 from iglu_marl.data.iglu.human_evaluation import COLUMNS as FEEDBACK_COLUMNS
 from iglu_marl.data.packs.archive import MemberError, Unsafe, open_pack
 from iglu_marl.data.report import Report
@@ -222,7 +222,7 @@ def read_corpus(path: Path) -> Read:
 
 
 def read_world_file(path: Path) -> Read:
-    tape = read_tape(read_file(path / "step-2", 1 << 20), name="step-2")
+    tape = read_action_log(read_file(path / "step-2", 1 << 20), name="step-2")
     assert tape.reproduces in (True, False)
     return Read({"step-2"}, [str(entry) for entry in tape.log.skipped] + [tape.name])
 

@@ -5,7 +5,7 @@
 | `MultiturnDataset` (`IGLUDataset`), `SingleturnDataset`, `CDMDataset` | the corpora as task sources |
 | `bundled.load()`, `read_sessions` | the bundled sessions; a folder in the IGLU multi-turn layout |
 | `Corpus`, `action_sequences` | Minecraft Dialogue Corpus: timelines, and the builder's net actions |
-| `read_recording`, `trajectory_of`, `nearest_controls` | the builders' action logs (IGLU) |
+| `read_action_log`, `trajectory_of`, `nearest_controls` | the builders' action logs (IGLU) |
 | `clarifying_questions`, `question_bank`, `RankingTask` | when to ask, and what |
 | `human_evaluation` | judgements of the agents of IGLU 2022 |
 | `tasks_from_folder`, `write_tasks` | your own task files |
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from iglu_marl.data.iglu.action_log import read_recording as read_recording
+    from iglu_marl.data.iglu.action_log import read_action_log as read_action_log
     from iglu_marl.data.iglu.clarifying_questions import RankingTask as RankingTask
     from iglu_marl.data.iglu.clarifying_questions import clarifying_questions as clarifying_questions
     from iglu_marl.data.iglu.clarifying_questions import question_bank as question_bank

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import BlockGrid
-from iglu_marl.core.task import ID_TABLES
 from iglu_marl.core.task_source import GroupedSource
 from iglu_marl.data.report import Report
 from iglu_marl.data.splits import Split, hash_fraction
@@ -126,47 +126,42 @@ class Dataset(GroupedSource):
         fractions: str | Mapping[str, float] | Sequence[float] | None = None,
         *,
         by: str | None = None,
-        salt: str | None = None,
     ) -> Any:
         """Split the entries into parts that share no structure.
 
         `split("train")` returns one part of the frozen split by structure (see `Split`), which is the same for all
         corpora. `split()` returns a dict with "train", "val" and "test". With any other argument, entries are split
-        by a hash of their name: `hash_fraction(salt + name)`. More data never move an entry to another part. Part
+        by a hash of their name: `hash_fraction(HASH_SALT + name)`. More data never move an entry to another part. Part
         sizes are met on average, and a part may be empty.
 
         Args:
             fractions: names and relative sizes of the parts, or sizes of parts named "0", "1", …; default: train 0.8,
                 val 0.1, test 0.1.
             by: what stays together, one of `groups` (default: the first).
-            salt: prefix of the hashed name; another salt gives another split.
 
         Raises:
             ConfigError: if the part or `by` is unknown, or the fractions are wrong.
 
         """
-        if isinstance(fractions, str) or (fractions is None and by is None and salt is None):
-            return self._frozen(fractions, by, salt)
+        if isinstance(fractions, str) or (fractions is None and by is None):
+            return self._frozen(fractions, by)
         sizes = _check_sizes(fractions)
         group = self.groups[0] if by is None else by
-        if group not in self.groups:
-            raise ConfigError(f"by is {by!r}, expected one of {', '.join(self.groups)}")
+        check_option("by", group, self.groups)
         names, bounds = list(sizes), np.cumsum(list(sizes.values()))
         bounds = bounds / bounds[-1]  # the last is 1 exactly
 
         def part_of(name: str, entry: Entry) -> str:
-            key = (HASH_SALT if salt is None else salt) + str(self._records(name, entry)[0][group])
+            key = HASH_SALT + str(self._records(name, entry)[0][group])
             return names[int(np.searchsorted(bounds, hash_fraction(key), side="right"))]
 
         return self._parts(names, part_of)
 
-    def _frozen(self: AnyDataset, part: str | None, by: str | None, salt: str | None) -> Any:
-        if by is not None or salt is not None:
-            raise ConfigError(
-                f"by={by!r} and salt={salt!r} need fractions; the frozen split is always by structure"
-            )
-        if part is not None and part not in list(Split):
-            raise ConfigError(f"there is no split {part!r}, expected one of {', '.join(Split)}")
+    def _frozen(self: AnyDataset, part: str | None, by: str | None) -> Any:
+        if by is not None:
+            raise ConfigError(f"by={by!r} needs fractions; the frozen split is always by structure")
+        if part is not None:
+            check_option("split", part, [split.value for split in Split])
         parts = self._parts([split.value for split in Split], self.split_of)
         return parts if part is None else parts[part]
 
@@ -258,10 +253,3 @@ def check_version(version: str | None) -> str:
     if not isinstance(version, str) or not version.strip():
         raise ConfigError(f"dataset_version is {version!r}, expected a label such as 'v1.0'")
     return version
-
-
-def check_ids(ids: str) -> str:
-    """Return the name of a table of color ids."""
-    if ids not in ID_TABLES:
-        raise ConfigError(f"ids is {ids!r}, expected 'iglu' or 'iglu2022'")
-    return ids

@@ -22,10 +22,10 @@ from iglu_marl.core.task import Task
 from iglu_marl.data.dataset import Dataset, Record, changes
 from iglu_marl.data.mdc.dataset import count_colors
 from iglu_marl.data.packs.registry import PackInfo
-from iglu_marl.data.task_files import Tasks, labelled, unique_names
+from iglu_marl.data.task_files import Tasks, labelled
 from iglu_marl.data.utterances import UTTERANCE_COLUMNS, Sessions, utterance_frame
 
-CARD, WRITTEN = "README.md", "Written by iglu_marl"
+CARD = "README.md"
 UNSPLIT = "unsplit"  # file name for entries in no part of the split
 TASK_COLUMNS = {
     "id": ("string", "id of the task, or of its session"),
@@ -56,8 +56,7 @@ def task_frame(tasks: Tasks) -> Any:
 
 
 def _task_rows(tasks: Tasks) -> Iterator[Record]:
-    known = list(labelled(tasks))
-    for name, (entry, labels, clear) in zip(unique_names(e for e, *_ in known), known, strict=True):
+    for name, entry, labels, clear in labelled(tasks):
         turns = [entry] if isinstance(entry, Task) else list(entry)
         for turn, task in enumerate(turns):
             plain = task.in_ids("iglu")
@@ -94,7 +93,7 @@ def _schema(columns: dict[str, tuple[str, str]]) -> Any:
 
 
 def write_parquet(
-    path: str | os.PathLike[str], source: Sessions, *, info: PackInfo | None = None, overwrite: bool = False
+    path: str | os.PathLike[str], source: Sessions, *, info: PackInfo | None = None
 ) -> dict[str, int]:
     """Write a corpus as a folder of parquet files with a data card. The folder is created atomically.
 
@@ -105,7 +104,6 @@ def write_parquet(
         path: folder to write.
         source: a dataset, or sessions by structure.
         info: origin, licence and citation for the data card.
-        overwrite: whether a folder that this function wrote may be replaced.
 
     Returns:
         Number of rows of each table.
@@ -121,7 +119,7 @@ def write_parquet(
     if not len(tables["tasks"][1]):
         raise DataError(f"there is no task to write to {path}, expected at least one")
     sizes: dict[str, dict[str, int]] = {}
-    with new_folder(path, overwrite=overwrite, marker=CARD, holds=WRITTEN) as folder:
+    with new_folder(path, marker=CARD) as folder:
         for table, (schema, frame) in tables.items():
             for part, rows in frame.groupby(frame["split"].fillna(UNSPLIT), sort=True):
                 (folder / table).mkdir(exist_ok=True)
@@ -149,7 +147,7 @@ def _card(source: Sessions, info: PackInfo | None, sizes: dict[str, dict[str, in
         text += [f"- {citation}" for citation in info.citation] + [""]
     colors = ", ".join(f"{number} {COLOR_NAMES[number]}" for number in range(1, 7))
     text.append(
-        f"{WRITTEN} {__version__}. Blocks are lists of [x, y, z, colour id], with x (east) and z (south) in "
+        f"Written by iglu_marl {__version__}. Blocks are lists of [x, y, z, colour id], with x (east) and z (south) in "
         f"-5..5 and y (up) in -1..7, where -1 is the layer on the ground. Colour ids: {colors}."
     )
     for table, columns in (("tasks", TASK_COLUMNS), ("utterances", UTTERANCE_COLUMNS)):
@@ -171,9 +169,9 @@ def statistics(source: Sessions) -> dict[str, Any]:
     Words are runs of letters and digits in lower case. `clear` counts the tasks whose clarity is known.
     `changes` are blocks added, removed and recolored from start to target, summed over the tasks.
     """
-    known = list(labelled(source))
-    tasks = [task for entry, *_ in known for task in ([entry] if isinstance(entry, Task) else entry)]
-    splits = [str(labels.get("split") or UNSPLIT) for _, labels, _ in known]
+    known = labelled(source)
+    tasks = [task for _, entry, *_ in known for task in ([entry] if isinstance(entry, Task) else entry)]
+    splits = [str(one.labels.get("split") or UNSPLIT) for one in known]
     utterances = utterance_frame(source)
     words = [re.findall(r"[^\W_]+", text.lower()) for text in utterances["text"]]
     builder_texts = utterances["text"][utterances["speaker"] == "builder"]
@@ -183,9 +181,9 @@ def statistics(source: Sessions) -> dict[str, Any]:
     return {
         "entries": len(known),
         "entries_by_split": _counted(splits),
-        "structures": len({labels.get("structure") for _, labels, _ in known}),
+        "structures": len({one.labels.get("structure") for one in known}),
         "tasks": len(tasks),
-        "clear": _counted(value for *_, clear in known for value in clear if value is not None),
+        "clear": _counted(value for one in known for value in one.clear if value is not None),
         "utterances": len(utterances),
         "utterances_by_speaker": _counted(utterances["speaker"]),
         "builder_questions": sum("?" in text for text in builder_texts),

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.grid import BlockGrid, NetAction, as_grid
 
+EYE_HEIGHT = 1.25  # cells of a builder's eye above its feet
+
 
 @dataclass(frozen=True)
 class Situation:

@@ -36,9 +36,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import atomic_write, usable_path
@@ -64,6 +65,7 @@ FILE_LIMIT = 1024 * MIB  # bytes
 Tasks = Iterable[Entry] | Mapping[str, Iterable[Entry]] | Dataset
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 
+_BETWEEN = re.compile(r"[ \t\r\n,]*")  # entries of a JSON list
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -80,30 +82,26 @@ def _json_tasks(text: str) -> Iterator[tuple[int, Any]]:
         whole = json.loads(text)
     except json.JSONDecodeError as error:
         yield error.lineno, DataError(f"no JSON: {error.msg} (column {error.colno})")
+        return
     except (ValueError, RecursionError) as error:  # too many digits in a number, too deep nesting
         yield 1, DataError(f"no JSON that can be read: {error}")
-    else:
-        within = isinstance(whole, dict) and set(whole) == {"tasks"} and isinstance(whole["tasks"], list)
-        if within or isinstance(whole, list):
-            yield from _entries(text, text.index("[") + 1)
-        else:
-            before = len(text) - len(text.lstrip())
-            yield 1 + text.count("\n", 0, before), whole
-
-
-def _entries(text: str, position: int) -> Iterator[tuple[int, Any]]:
-    """Yield (line, entry) of the list that opens before `position`. The text is valid JSON."""
-    decode, line = json.JSONDecoder().raw_decode, 1 + text.count("\n", 0, position)
+        return
+    within = isinstance(whole, dict) and set(whole) == {"tasks"} and isinstance(whole["tasks"], list)
+    if not within and not isinstance(whole, list):
+        before = len(text) - len(text.lstrip())
+        yield 1 + text.count("\n", 0, before), whole
+        return
+    # The list is decoded again entry by entry, for their lines.
+    decode, end, line = json.JSONDecoder().raw_decode, text.index("[") + 1, 1
+    done = 0
     while True:
-        while text[position] in " \t\r\n,":
-            line += text[position] == "\n"
-            position += 1
-        if text[position] == "]":
+        start = _BETWEEN.match(text, end).end()  # type: ignore[union-attr] # it matches everywhere
+        if text[start] == "]":
             return
-        value, end = decode(text, position)
+        line += text.count("\n", done, start)
+        value, end = decode(text, start)
         yield line, value
-        line += text.count("\n", position, end)
-        position = end
+        done = start
 
 
 def _line_tasks(text: str) -> Iterator[tuple[int, Any]]:
@@ -178,19 +176,19 @@ _READERS: dict[str, Callable[[str], Iterator[tuple[int, Any]]]] = {
 
 
 def _read(
-    file: Path, shown: str, names: dict[str, str]
+    file: Path, shown: str, places: dict[str, str]
 ) -> Iterator[tuple[str, tuple[Entry, Record] | DataError]]:
     """Yield (place, task and labels) for each task of a file, with a `DataError` for each that is wrong.
 
-    `names` maps the ids so far to their places; it is updated.
+    `places` has the place of each id so far; it is updated.
     """
     try:
         text = decoded(read_file(file, FILE_LIMIT), shown)
     except DataError as error:
         yield shown, error
         return
-    csv_file = file.suffix.lower() == ".csv"
-    for line, value in _READERS[file.suffix.lower()](text if csv_file else paired_escapes(text)):
+    suffix = file.suffix.lower()
+    for line, value in _READERS[suffix](text if suffix == ".csv" else paired_escapes(text)):
         place = f"{shown}:{line}"
         try:
             with wrap_errors(place):
@@ -198,12 +196,12 @@ def _read(
                     raise value
                 entry, labels = read_task(value, place)
                 name = str(entry.task_id)
-                if name in names:
-                    raise DataError(f"the id {name!r:.80} is already used at {names[name]}")
+                if name in places:
+                    raise DataError(f"the id {name!r:.80} is already used at {places[name]}")
         except DataError as error:
             yield place, error
         else:
-            names[name] = place
+            places[name] = place
             yield place, (entry, labels)
 
 
@@ -217,16 +215,15 @@ def _files(place: Path, report: Report[TaskFileSkip]) -> list[Path]:
         raise DataError(f"{place} does not exist; expected a task file or a folder of task files")
     if (place / TABLE).is_file():
         raise DataError(f"{place} is in the multi-turn layout ({TABLE}): use MultiturnDataset(path=...)")
-    named = [
-        file
-        for file in sorted(place.rglob("*"))
-        if file.suffix.lower() in SUFFIXES
-        and not any(part.startswith(".") for part in file.relative_to(place).parts)
-    ]
-    found = [file for file in named if file.is_file()]
-    for file in named:
-        if file.is_symlink() and not file.exists():
-            report.files.append(Skipped(TaskFileSkip.DEAD_LINK, file.relative_to(place).as_posix()))
+    found = []
+    for file in sorted(place.rglob("*")):
+        inside = file.relative_to(place)
+        if file.suffix.lower() not in SUFFIXES or any(part.startswith(".") for part in inside.parts):
+            continue
+        if file.is_file():
+            found.append(file)
+        elif file.is_symlink() and not file.exists():
+            report.files.append(Skipped(TaskFileSkip.DEAD_LINK, inside.as_posix()))
     if not found:
         raise DataError(f"{place} has no task file in it, expected some that end in {', '.join(SUFFIXES)}")
     return found
@@ -239,7 +236,7 @@ class OwnTasks(Dataset):
 
     Args:
         path: a file, or a folder that is searched recursively.
-        on_error: "raise" at the first wrong task, or "skip" wrong tasks and list them in `skipped_tasks`.
+        on_error: "raise" at the first wrong task, or "skip" wrong tasks and list them in `report()`.
 
     Raises:
         DataError: if a task is wrong, an id is used twice, or there is no task; names the file and the line.
@@ -256,10 +253,10 @@ class OwnTasks(Dataset):
         self._report = Report()
         self.tasks = {}
         self._labels: dict[str, Record] = {}
-        names: dict[str, str] = {}
+        places: dict[str, str] = {}
         for file in _files(place, self._report):
             shown = file.name if place.is_file() else file.relative_to(place).as_posix()
-            found = list(_read(file, shown, names))
+            found = list(_read(file, shown, places))
             if not found:
                 self._report.files.append(Skipped(TaskFileSkip.EMPTY_FILE, shown))
             for where, read in found:
@@ -275,27 +272,23 @@ class OwnTasks(Dataset):
                     )
         self._report.tasks = len(self)
         if not self.tasks:
-            wrong = f"{len(self.skipped_tasks)} are wrong{self._report.example}"
+            wrong = f"{len(self._report.skipped)} are wrong{self._report.example}"
             raise DataError(f"{place} holds no readable task; {wrong}")
-
-    @property
-    def skipped_tasks(self) -> list[Skipped[TaskFileSkip]]:
-        """Tasks that were left out: `name` is file and line, `detail` is the error."""
-        return self.report().skipped
 
     def structure_of(self, name: str, entry: Entry) -> str:
         """Return the structure given in the file, or else the id."""
         return str(self._labels[str(entry.task_id)]["structure"])
 
     def _records(self, name: str, entry: Entry) -> list[Record]:
+        labels = self._labels[str(entry.task_id)]
         tasks = [entry] if isinstance(entry, Task) else list(entry)
         return [
             {
                 "id": entry.task_id,
                 "file": name,
-                **self._labels[str(entry.task_id)],
+                **labels,
                 "turn": number,
-                "clear": self._labels[str(entry.task_id)]["clear"][number],
+                "clear": labels["clear"][number],
                 "instruction": task.instruction,
                 "dialog": task.dialog,
                 **changes(task.start_grid, task.target_grid),
@@ -309,29 +302,35 @@ def tasks_from_folder(path: str | os.PathLike[str], *, on_error: str = "raise") 
     return OwnTasks(path, on_error=on_error)
 
 
-def labelled(tasks: Tasks) -> Iterator[tuple[Entry, Record, list[bool | None]]]:
-    """Yield (entry, its labels, for each of its turns whether it was clear); the last list may be empty."""
+class Labelled(NamedTuple):
+    """A task or session with what is known of it."""
+
+    name: str  # its id, with a number where an earlier entry has the same id
+    entry: Entry
+    labels: Record  # structure, session and split; {} if unknown
+    clear: list[bool | None]  # for each of its turns whether it was clear; [] if unknown
+
+
+def labelled(tasks: Tasks) -> list[Labelled]:
+    """Return the entries of a dataset, of a mapping from structures, or of an iterable."""
+    found: list[tuple[Entry, Record, list[bool | None]]] = []
     if isinstance(tasks, Dataset):
         parts = tasks.part_names()
         for name, entries in tasks.tasks.items():
             for entry in entries:
                 records = tasks._records(name, entry)
                 first = {"split": parts.get(str(entry.task_id)), **records[0]}
-                yield (
-                    entry,
-                    {label: first.get(label) for label in LABEL_FIELDS},
-                    [r["clear"] for r in records],
-                )
+                labels = {label: first.get(label) for label in LABEL_FIELDS}
+                found.append((entry, labels, [record["clear"] for record in records]))
     elif isinstance(tasks, Mapping):
-        for name, own in tasks.items():
-            yield from ((entry, {"structure": name}, []) for entry in own)
+        found = [(entry, {"structure": name}, []) for name, own in tasks.items() for entry in own]
     else:
-        yield from ((entry, {}, []) for entry in tasks)
+        found = [(entry, {}, []) for entry in tasks]
+    names = _unique([entry.task_id or "task" for entry, *_ in found])
+    return [Labelled(name, *known) for name, known in zip(names, found, strict=True)]
 
 
-def unique_names(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield a name for each entry: its id, with a number where an earlier entry has the same id."""
-    given = [entry.task_id or "task" for entry in entries]
+def _unique(given: list[str]) -> Iterator[str]:
     taken: set[str] = set()
     known = set(given)
     for name in given:
@@ -361,10 +360,9 @@ def write_tasks(path: str | os.PathLike[str], tasks: Tasks) -> int:
         DataError: if the file cannot be written, or a task has an objective.
 
     """
-    known = list(labelled(tasks))
     count = 0
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for name, (entry, labels, clear) in zip(unique_names(e for e, *_ in known), known, strict=True):
+        for name, entry, labels, clear in labelled(tasks):
             row = {"id": name, **entry_fields(entry)}
             row |= {label: value for label, value in labels.items() if value not in (None, "")}
             for part, judged in zip(row.get("turns", [row]), clear, strict=False):

@@ -16,8 +16,9 @@ from iglu_marl.data.iglu.multiturn_dataset import MultiturnDataset
 from iglu_marl.data.iglu.singleturn import Game, SingleturnDataset
 from iglu_marl.data.iglu.trajectory import to_pose
 from iglu_marl.data.iglu.world_files import RecordedWorlds
-from iglu_marl.data.mdc.corpus import Corpus, Session
+from iglu_marl.data.mdc.corpus import Session
 from iglu_marl.data.mdc.dataset import CDMDataset
+from iglu_marl.data.task_files import labelled
 
 UTTERANCE_COLUMNS = {
     "session": ("string", "the session"),
@@ -37,13 +38,13 @@ Pose = Sequence[float] | None
 Sessions = Dataset | Mapping[str, Iterable[Entry]]
 
 
-def utterance_frame(source: Sessions | Corpus) -> Any:
+def utterance_frame(source: Sessions) -> Any:
     """Return a `pandas.DataFrame` with a row per utterance, in order, and the columns `UTTERANCE_COLUMNS`.
 
     Times and poses that a corpus does not have are NaN.
 
     Args:
-        source: a dataset of this package, a `Corpus`, or sessions by structure (`bundled.load()`). The rows of a
+        source: a dataset of this package, or sessions by structure (`bundled.load()`). The rows of a
             `SingleturnDataset` include unclear games and their clarifying questions.
 
     Raises:
@@ -58,7 +59,7 @@ def utterance_frame(source: Sessions | Corpus) -> Any:
     return frame.astype({"number": "int64", **dict.fromkeys(numbers, "float64")})
 
 
-def rows(source: Sessions | Corpus) -> Iterator[Record]:
+def rows(source: Sessions) -> Iterator[Record]:
     """Yield the rows of `utterance_frame` as dicts."""
     if isinstance(source, SingleturnDataset):
         parts = {source.games[name].structure: part for name, part in source.part_names().items()}
@@ -67,22 +68,13 @@ def rows(source: Sessions | Corpus) -> Iterator[Record]:
     elif isinstance(source, CDMDataset):
         for session in source.sessions():
             yield from _timeline(session)
-    elif isinstance(source, Corpus):
-        for session in source.sessions.values():
-            yield from _timeline(session)
     elif not isinstance(source, (Dataset, Mapping)):
         raise DataError(f"a corpus is {source!r:.80}, expected a dataset, or sessions by structure")
     else:
-        parts = source.part_names() if isinstance(source, Dataset) else {}
-        for name, entries in (source.tasks if isinstance(source, Dataset) else source).items():
-            for entry in entries:
-                known: Record = {"session": entry.task_id, "structure": name, "split": None}
-                if isinstance(source, Dataset):
-                    known["split"] = parts.get(str(entry.task_id))
-                    record = source._records(name, entry)[0]
-                    known |= {key: record[key] for key in ("structure", "split") if key in record}
-                poses = _poses(source, entry) if isinstance(source, MultiturnDataset) else ()
-                yield from _turns(entry, known, poses)
+        for _, entry, labels, _ in labelled(source):
+            known = {"session": entry.task_id, "structure": labels["structure"], "split": labels.get("split")}
+            poses = _poses(source, entry) if isinstance(source, MultiturnDataset) else ()
+            yield from _turns(entry, known, poses)
 
 
 def _row(

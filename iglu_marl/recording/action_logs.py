@@ -19,7 +19,7 @@ from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.jobs import MOST_PROCESSES, do_jobs, each
 from iglu_marl.core.task import Task
-from iglu_marl.data.iglu.action_log import BuildRecording, read_recording
+from iglu_marl.data.iglu.action_log import BuildRecording, read_action_log
 from iglu_marl.data.iglu.trajectory import ControlSequence, nearest_controls, trajectory_of
 from iglu_marl.data.report import Report, Skipped, SkipReason
 from iglu_marl.envs.registration import RECORDED_ID
@@ -62,7 +62,7 @@ def write_action_logs(
     the dataset returns a `RecordedEnv`; an episode's `options` are those of its reset.
 
     Args:
-        logs: (name, content) of world files, results of `read_recording`, or results of `nearest_controls`.
+        logs: (name, content) of world files, results of `read_action_log`, or results of `nearest_controls`.
         dataset_id: such as "iglu/logs-v0".
         tasks: tasks by name of the log, which give the dialogue, such as `MultiturnDataset.tasks_by_file()`.
         report: counts skipped logs.
@@ -177,5 +177,5 @@ def _episode(pov_size: tuple[int, int] | None, stride: int, job: tuple[Source, T
 def _controls_of(log: Source, stride: int) -> ControlSequence:
     if isinstance(log, ControlSequence):
         return log
-    recording = log if isinstance(log, BuildRecording) else read_recording(log[1], name=log[0])
+    recording = log if isinstance(log, BuildRecording) else read_action_log(log[1], name=log[0])
     return nearest_controls(trajectory_of(recording), stride=stride)

@@ -65,10 +65,10 @@ class Film:
 
 def film_of_world_file(content: bytes, name: str, *, set_up: bool = False) -> Film:
     """Return the film of an IGLU world file. Raises `DataError` for other files."""
-    from iglu_marl.data.iglu.action_log import read_recording
+    from iglu_marl.data.iglu.action_log import read_action_log
     from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
 
-    recording = read_recording(content, name=name)
+    recording = read_action_log(content, name=name)
     path = trajectory_of(recording, set_up=set_up, eye_height=RECORDED_EYE_HEIGHT)
     scenes, kept = [], np.array(path.start)
     frames_of_edits = [edit.frame for edit in path.edits]
@@ -159,13 +159,13 @@ def _after(scene: FilmScene, seconds: float, heard: int, grid: BlockGrid) -> Fil
 
 def _changes(task: Task, file: bytes | None, pose: Viewpoint) -> Iterator[tuple[float, Viewpoint, BlockGrid]]:
     """Yield seconds, pose and world of a turn, up to its target."""
-    from iglu_marl.data.iglu.action_log import read_recording
+    from iglu_marl.data.iglu.action_log import read_action_log
     from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
 
     time, grid = 0.0, task.start_grid
     try:
         if file is not None:
-            path = trajectory_of(read_recording(file), eye_height=RECORDED_EYE_HEIGHT)
+            path = trajectory_of(read_action_log(file), eye_height=RECORDED_EYE_HEIGHT)
             edited = {edit.frame for edit in path.edits}
             rows = zip(path.ticks.tolist(), path.poses.tolist(), path.grids(), strict=True)
             for frame, (tick, row, world) in enumerate(rows):

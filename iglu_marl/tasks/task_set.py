@@ -70,7 +70,7 @@ class _Found:
         if pack is None:
             return
         with pack:
-            corpus = Corpus.read(pack, structures=keys)
+            corpus = Corpus(pack, structures=keys)
         for key, grid in corpus.gold.items():
             self.structures[key] = Structure(key, LISTED[key].name, grid)
         self.without_session = {

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import zipfile
 from collections.abc import Iterator
@@ -73,9 +72,6 @@ def files_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {f"{PACK}.lock"} if folder.exists() else set()
 
 
-# ------------------------------------------------------------------------------------------------ it arrives
-
-
 def test_a_pack_is_fetched_once(
     server: FileServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,15 +84,7 @@ def test_a_pack_is_fetched_once(
     assert capsys.readouterr().out == "", "the bar goes to the error stream"
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"chunked": True},
-        {"gzipped": True},
-        *({"told_length": text} for text in ("²", "1²", "many", "9" * 5000)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("how", [{"chunked": True}, {"gzipped": True}, {"told_length": "1²"}], ids=str)
 @pytest.mark.parametrize("facts", [KNOWN, {}], ids=["known", "unknown"])
 def test_servers_of_all_kinds(
     server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: Any, facts: dict[str, Any]
@@ -123,14 +111,11 @@ def test_the_third_try_may_succeed(server: FileServer, tmp_path: Path, how: dict
     assert files_in(tmp_path) == {PACK}
 
 
-# --------------------------------------------------------------------------------------- it does not arrive
-
-
 @pytest.mark.parametrize(
     ("how", "message", "tries"),
     [
-        *(({"statuses": [status]}, rf"x\.zip answered {status}", 1) for status in (401, 403, 404, 410)),
-        *(({"statuses": [s] * 9}, f"in 3 tries: it answered {s}", 3) for s in (408, 429, 500, 502, 503, 504)),
+        *(({"statuses": [status]}, rf"x\.zip answered {status}", 1) for status in (403, 404)),
+        *(({"statuses": [status] * 9}, f"in 3 tries: it answered {status}", 3) for status in (429, 503)),
         ({"cuts": [100_000] * 9}, "in 3 tries: .*broken", 3),
         ({"stalls": [2.0] * 9}, "in 3 tries: .*timed out", 3),
     ],
@@ -155,36 +140,23 @@ def test_nobody_listens(tmp_path: Path) -> None:
 
 
 CHANGED = BODY[:-1] + bytes([BODY[-1] ^ 1])
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 300000\n"
+OTHER_PACK = make_zip({"dialogs.csv": b"PartitionKey"})
+HUGE = (b"\0" * 2_000_000, {})
+TOO_LARGE = r"at most 400,000|more than the expected 400,000 bytes"
 WRONG: dict[str, tuple[Any, dict[str, Any], dict[str, Any], str]] = {
     # body, what is known of the pack, how it is served, message
     "page": (b"\n<!DOCTYPE html><html><body>Sign in</body></html>", KNOWN, {}, "web page"),
-    "pointer": (
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 300000\n",
-        {},
-        {},
-        "Git LFS pointer.*300,000 bytes",
-    ),
+    "pointer": (POINTER, {}, {}, "Git LFS pointer.*300,000 bytes"),
     "size": (BODY[:-1], KNOWN, {}, rf"sends {len(BODY) - 1:,} bytes, expected {len(BODY):,}"),
     "hash": (CHANGED, KNOWN, {}, r"its sha256 is \w+, expected \w+; it was removed"),
     "without end": (BODY, {"size": 1000}, {"chunked": True}, "more than the expected 1,000 bytes"),
-    **{
-        f"too large, {how}": (
-            b"\0" * 2_000_000,
-            {},
-            how,
-            r"at most 400,000|more than the expected 400,000 bytes",
-        )
-        for how in ({}, {"chunked": True}, {"gzipped": True})  # type: ignore[dict-item]
-    },
-    "another pack": (
-        make_zip({"dialogs.csv": b"PartitionKey"}),
-        {},
-        {},
-        "is wrong: .*is not mdc: expected.*it looks like iglu-multiturn",
-    ),
+    "too large": (*HUGE, {}, TOO_LARGE),
+    "too large, chunked": (*HUGE, {"chunked": True}, TOO_LARGE),
+    "too large, packed": (*HUGE, {"gzipped": True}, TOO_LARGE),
+    "another pack": (OTHER_PACK, {}, {}, "is wrong: .*is not mdc: expected.*it looks like iglu-multiturn"),
     "checksum": (BODY.replace(b"{}", b"[]"), {}, {}, "cannot be read: Bad CRC-32"),
     "truncated": (BODY[:-30], {}, {}, "truncated or damaged zip"),
-    "empty": (b"", {}, {}, "is empty"),
 }
 
 
@@ -245,7 +217,7 @@ def test_https_never_leads_to_http(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert all(url.startswith("https://") for url in adapter.asked)
 
 
-@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip, gzip"])
+@pytest.mark.parametrize("encoding", ["br", "gzip, gzip, gzip"])
 def test_encodings_that_unpack_to_any_size_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
@@ -283,8 +255,6 @@ def test_wrong_addresses_and_names(name: str, url: str | None, message: str, tmp
         fetch_pack(name, tmp_path, url=url)
 
 
-# ------------------------------------------------------------------------------------ killed, and two at once
-
 PROGRAM = """
 import sys
 from iglu_marl.data.packs.fetch import fetch_pack
@@ -293,12 +263,8 @@ print(fetch_pack("mdc", sys.argv[1], url=sys.argv[2]))
 
 
 def start(folder: Path, server: FileServer) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(folder), server.url("/x.zip")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-c", PROGRAM, str(folder), server.url("/x.zip")]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def wait_for(condition: Any, process: subprocess.Popen[str]) -> None:
@@ -337,20 +303,6 @@ def test_two_processes_fetch_it_once(server: FileServer, tmp_path: Path) -> None
     assert errors.count("another process is fetching") == 1, "they did not meet"
     assert server.sent == len(BODY)
     assert files_in(tmp_path) == {PACK}
-
-
-def test_many_threads_fetch_it_once(server: FileServer, tmp_path: Path) -> None:
-    server.serve("/x.zip", BODY, slow_s=0.001)
-    threads = [threading.Thread(target=fetch_pack, args=("mdc", tmp_path)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert (tmp_path / PACK).read_bytes() == BODY
-    assert server.sent == len(BODY)
-
-
-# ------------------------------------------------------------------------------------------- found or fetched
 
 
 @pytest.mark.parametrize("variable", [None, "new"])

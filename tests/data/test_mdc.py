@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import zipfile
 from collections import Counter
@@ -14,12 +13,11 @@ import numpy as np
 import pytest
 from made_packs import first_hit
 
-from iglu_marl import ConfigError, DataError, Role, Task, to_iglu2022_ids
+from iglu_marl import DataError, Role, Task, to_iglu2022_ids
 from iglu_marl.agents import OracleBuilder
 from iglu_marl.core.grid import (
     ZONE_SHAPE,
     BlockGrid,
-    blocks_to_grid,
     canonical,
     color_at,
     grid_to_blocks,
@@ -29,10 +27,11 @@ from iglu_marl.data import CDMDataset, Corpus, action_sequences
 from iglu_marl.data.mdc.action_sequences import turns
 from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, CorpusSkip
 from iglu_marl.data.mdc.dataset import count_colors, session_task, without_top_layer
-from iglu_marl.data.mdc.reader import read_gold
 from iglu_marl.envs.single import SilentBuilderEnv
 from iglu_marl.tasks import TaskSet
 from iglu_marl.tasks.bundled import silent_builder_tasks
+
+STATS = "mdc"  # key of stats.json
 
 
 def statistics(corpus: Corpus) -> dict[str, Any]:
@@ -41,11 +40,11 @@ def statistics(corpus: Corpus) -> dict[str, Any]:
     noted = corpus.report().counts
     said = [utterance for session in sessions for utterance in session.dialogue]
     start = "Mission has started."
-    starts = [[u.text for u in session.dialogue].index(start) for session in sessions
-              if any(u.text == start for u in session.dialogue)]  # fmt: skip
+    texts = [[utterance.text for utterance in session.dialogue] for session in sessions]
+    starts = [own.index(start) for own in texts if start in own]
     edits = [(old, new) for session in sessions for old, new in session.edits[:, 4:].tolist()]
     finals = [session.final_grid for session in sessions]
-    golds = [session.gold for session in sessions]
+    pairs = [(session.final_grid, session.gold) for session in sessions if session.gold is not None]
     return {
         "sessions": len(sessions),
         "sessions_by_split": dict(Counter(session.split or "none" for session in sessions)),
@@ -77,13 +76,9 @@ def statistics(corpus: Corpus) -> dict[str, Any]:
             "final_blocks_outside_11x11": sum(len(session.outside()) for session in sessions),
             "final_blocks_in_top_layer_Y9": int(sum(np.count_nonzero(grid[8]) for grid in finals)),
             "equal_to_gold_up_to_shift_and_quarter_turns": sum(
-                gold is not None and canonical(final) == canonical(gold)
-                for final, gold in zip(finals, golds, strict=True)
+                canonical(final) == canonical(gold) for final, gold in pairs
             ),
-            "equal_to_gold_at_same_place": sum(
-                gold is not None and np.array_equal(final, gold)
-                for final, gold in zip(finals, golds, strict=True)
-            ),
+            "equal_to_gold_at_same_place": sum(np.array_equal(final, gold) for final, gold in pairs),
         },
         "gold_blocks": _blocks(corpus.gold.values()),
         "action_sequences": dict(
@@ -97,14 +92,6 @@ def _blocks(grids: Iterable[BlockGrid]) -> dict[str, Any]:
     return {"by_colour": by_color, "total": sum(by_color.values())}
 
 
-@pytest.fixture(autouse=True)
-def nowhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No data of the machine's own, no network, and one cache for all of these tests."""
-    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
-    monkeypatch.setenv("IGLU_MARL_OFFLINE", "1")
-    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path_factory.getbasetemp() / "mdc-cache"))
-
-
 @pytest.fixture
 def pack(shared: Path) -> Path:
     return shared / "data" / "mdc.zip"
@@ -113,11 +100,6 @@ def pack(shared: Path) -> Path:
 @pytest.fixture
 def corpus(pack: Path) -> Corpus:
     return Corpus.open(pack)
-
-
-@pytest.fixture(scope="session")
-def truth(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "data" / "stats.json").read_text(encoding="utf-8"))["mdc"]
 
 
 def blocks_2022(grid: Any) -> list[list[int]]:
@@ -134,8 +116,8 @@ def flat(value: Any, place: str = "") -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_every_count_of_the_shared_pack(corpus: Corpus, truth: dict[str, Any]) -> None:
-    kept = {key: value for key, value in truth.items() if key not in ("items", "upstream_rules")}
+def test_every_count_of_the_shared_pack(corpus: Corpus, stats: dict[str, Any]) -> None:
+    kept = {key: value for key, value in stats.items() if key not in ("items", "upstream_rules")}
     edits = kept.pop(
         "edits_between_consecutive_states"
     )  # which count the recorder's dropouts as edits: see below
@@ -165,7 +147,7 @@ def edits_of(states: list[dict[str, Any]]) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
+def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, stats: dict[str, Any]) -> None:
     as_written, without, dropouts = Counter[str](), Counter[str](), []
     with zipfile.ZipFile(pack) as archive:
         for member in archive.namelist():
@@ -174,7 +156,7 @@ def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, truth
                 dropouts += [(member.split("/")[-2], n) for n, s in enumerate(states) if is_dropout(s)]
                 as_written += edits_of(states)
                 without += edits_of([state for state in states if not is_dropout(state)])
-    assert as_written == truth["edits_between_consecutive_states"]
+    assert as_written == stats["edits_between_consecutive_states"]
     assert without == statistics(corpus)["edits_between_consecutive_states"]
     assert without == {"put": 15351, "remove": 5757, "recolour": 2}
     noted = [(s.name, s.number) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT]
@@ -186,10 +168,10 @@ def test_dropouts_of_the_recorder_are_no_edits(corpus: Corpus, pack: Path, truth
     assert not {130, 131} & set(session.edits[:, 0].tolist())
 
 
-def test_every_item_of_the_shared_pack(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
+def test_every_item_of_the_shared_pack(corpus: Corpus, pack: Path, stats: dict[str, Any]) -> None:
     whole = CDMDataset(pack, mode="sessions")
     upstream = CDMDataset(pack, upstream_rules=True)
-    for item in truth["items"]:
+    for item in stats["items"]:
         session = corpus.sessions[item["session"]]
         assert session.structure == item["structure"]
         assert session.split == item["split"]
@@ -202,24 +184,16 @@ def test_every_item_of_the_shared_pack(corpus: Corpus, pack: Path, truth: dict[s
             assert blocks_2022(task.target_grid) == item[key]
 
 
-def test_upstream_rules(pack: Path, truth: dict[str, Any]) -> None:
+def test_upstream_rules(pack: Path, stats: dict[str, Any]) -> None:
     dataset = CDMDataset(pack, upstream_rules=True)
     counts = {"tasks": len(dataset), "structures": len(dataset.tasks), "skipped": len(dataset.left_out)}
-    assert counts == truth["upstream_rules"]
+    assert counts == stats["upstream_rules"]
     assert all(isinstance(task, Task) and not task.target_grid[8].any() for task in dataset)
     assert isinstance(dataset.tasks["C73"][0], Task)
 
 
-def test_the_report_names_what_is_missing(corpus: Corpus, truth: dict[str, Any]) -> None:
+def test_the_report_names_what_is_missing(corpus: Corpus) -> None:
     report = corpus.report()
-    nulls = truth["null_fields_in_world_states"]
-    assert report.counts == {
-        "dropout": 45,
-        "no_pose": nulls["BuilderPosition"],
-        "no_inventory": nulls["BuilderInventory"],
-        "no_picture": nulls["ScreenshotPath"],
-        "outside_zone": truth["states_with_blocks_outside_11x11"],
-    }
     assert "93 outside_zone" in str(report)
     missing = next(entry for entry in report.skipped if entry.reason is CorpusSkip.NO_POSE)
     assert missing.number is not None
@@ -256,7 +230,6 @@ def test_a_timeline_in_full(corpus: Corpus) -> None:
     assert state.inventory == (20, 20, 20, 20, 15, 17)
     assert sum(state.inventory) + np.count_nonzero(state.grid) + len(state.outside) == 120
     assert session.dialogue[state.heard - 1].text
-    assert state.picture.endswith(".png")
     assert session[-1].heard == len(session.dialogue)
     assert [s.index for s in session] == list(range(len(session)))
     assert (np.diff(session.times_s) >= 0).all()
@@ -264,16 +237,6 @@ def test_a_timeline_in_full(corpus: Corpus) -> None:
     assert not session.grids.flags.writeable
     assert state.pose() is not None
     np.testing.assert_allclose(session.poses()[30], state.pose())
-
-
-def test_inventory_and_blocks_add_up(corpus: Corpus) -> None:
-    off = 0
-    for session in list(corpus.sessions.values())[::9]:
-        for state in session:
-            if state.inventory is not None:
-                total = sum(state.inventory) + np.count_nonzero(state.grid) + len(state.outside)
-                off += total != 120
-    assert off < 40, "a few states were written while a block was on its way"
 
 
 def test_people_looked_at_what_they_changed(corpus: Corpus) -> None:
@@ -326,21 +289,6 @@ def test_actions_lead_from_world_to_world(corpus: Corpus) -> None:
     assert dropped > 0
 
 
-def test_an_emptied_world_is_a_real_clearing(corpus: Corpus) -> None:
-    """Somebody is there, and takes the blocks away one by one."""
-    emptied: Counter[str | None] = Counter()
-    dropouts = {(s.name, s.number) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT}
-    for session in corpus.sessions.values():
-        for sequence in action_sequences(session):
-            if not sequence.after.any():
-                emptied[session.split] += 1
-                assert (session.name, sequence.last_state) not in dropouts
-                assert not any(action.place for action in sequence.actions)
-        sizes = [np.count_nonzero(grid) for grid in session.grids]
-        assert all(after or before <= 3 for before, after in itertools.pairwise(sizes))
-    assert emptied == {"train": 6, "val": 3}
-
-
 def session_of(tmp_path: Path, states: list[dict[str, Any]], name: str = "B1-A2-C7-1522435497386") -> Any:
     write_pack(tmp_path, {name: states})
     return Corpus.open(tmp_path).sessions[name]
@@ -348,19 +296,16 @@ def session_of(tmp_path: Path, states: list[dict[str, Any]], name: str = "B1-A2-
 
 def test_net_edits_by_hand(tmp_path: Path) -> None:
     red, blue, green = ("red", 0, 1, 0), ("blue", 1, 1, 0), ("green", 0, 1, 0)
-    session = session_of(
-        tmp_path,
-        [
-            state(["<Builder> Mission has started."]),
-            state(["<Builder> Mission has started.", "<Architect> a red one"]),
-            state(["<Builder> Mission has started.", "<Architect> a red one"], red),
-            state(["<Builder> Mission has started.", "<Architect> a red one"], red, blue),  # a slip
-            # the blue one goes, and at the same moment the next words come
-            state(["<Builder> Mission has started.", "<Architect> a red one", "<Builder> so?"], red),
-            state(["<Builder> Mission has started.", "<Architect> a red one", "<Builder> so?"], green),
-        ],
-    )
-    first, second = action_sequences(session)
+    start = ["<Builder> Mission has started."]
+    asked = [*start, "<Architect> a red one"]
+    answered = [*asked, "<Builder> so?"]
+    states = [
+        *(state(start), state(asked), state(asked, red)),
+        state(asked, red, blue),  # a slip
+        state(answered, red),  # the blue one goes, and at the same moment the next words come
+        state(answered, green),
+    ]
+    first, second = action_sequences(session_of(tmp_path, states))
     assert [tuple(action) for action in first.actions] == [(True, 0, -1, 0, 6)]
     assert (first.first_state, first.last_state, first.heard) == (2, 4, 2)
     assert [tuple(action) for action in second.actions] == [(False, 0, -1, 0, 6), (True, 0, -1, 0, 3)]
@@ -373,25 +318,15 @@ def test_a_dropout_is_no_edit(tmp_path: Path) -> None:
     red, blue = ("red", 0, 1, 0), ("blue", 1, 1, 0)
     said = ["<Architect> a red one"]
     nothing = state([*said, "<Architect> a blue one"], BuilderInventory=None)
-    session = session_of(
-        tmp_path, [state(said), state(said, red), nothing, state(said, red, blue), state(said)]
-    )
+    states = [state(said), state(said, red), nothing, state(said, red, blue), state(said)]
+    session = session_of(tmp_path, states)
     assert [np.count_nonzero(grid) for grid in session.grids] == [0, 1, 1, 2, 0]  # and a real clearing
     assert [edit[0] for edit in session.edits.tolist()] == [1, 3, 4, 4]
 
 
 def test_words_between_slips_are_not_lost(tmp_path: Path) -> None:
-    red = ("red", 0, 1, 0)
-    session = session_of(
-        tmp_path,
-        [
-            state(["<Architect> a"]),
-            state(["<Architect> a"], red),
-            state(["<Architect> a"]),
-            state(["<Architect> a", "<Architect> b"]),
-            state(["<Architect> a", "<Architect> b"], red),
-        ],
-    )
+    red, one, two = ("red", 0, 1, 0), ["<Architect> a"], ["<Architect> a", "<Architect> b"]
+    session = session_of(tmp_path, [state(one), state(one, red), state(one), state(two), state(two, red)])
     assert [s.actions for s in action_sequences(session, empty=True)].count(()) == 1
     (only,) = action_sequences(session)
     assert only.new_dialogue.text == "<Architect> a\n<Architect> b"
@@ -411,7 +346,7 @@ def test_the_dataset_as_the_documentation_uses_it(pack: Path) -> None:
     assert dataset.by_id(session.task_id) is session
     assert isinstance(session.sample(), Task)
     assert isinstance(dataset.reset(), Task)
-    np.testing.assert_array_equal(session.structures[-1], dataset.session(session.task_id).final_grid)
+    np.testing.assert_array_equal(session.structures[-1], dataset.corpus.sessions[session.task_id].final_grid)
     with pytest.raises(DataError, match="no id 'C73'"):
         dataset.by_id("C73")
 
@@ -430,18 +365,9 @@ def test_parts_of_the_dataset(pack: Path) -> None:
     builders = [{s.builder for s in part.sessions()} for part in halves.values()]
     assert builders[0].isdisjoint(builders[1])
     assert all(builders)
-    small = CDMDataset(pack, mode="sessions", target="gold").filter(max_blocks=10)
-    assert 0 < len(small) < 382
-    assert all(task.target_size <= 10 for task in small)
-    assert set(dataset.filter(structures=["C8", "C73"]).tasks) <= {"C8", "C73"}
     frame = dataset.split("val").to_pandas()
-    assert len(frame) == len(dataset.split("val"))
+    assert len(frame) == len(dataset.split("val")) == 1321
     assert {"structure", "session", "split", "turn", "instruction", "clear", "added"} <= set(frame.columns)
-    for wrong in ("dev", "Train"):
-        with pytest.raises(ConfigError, match="expected one of train, val, test"):
-            dataset.split(wrong)
-    with pytest.raises(ConfigError, match="by structure"):
-        dataset.split("train", by="builder")
 
 
 def test_gold_and_final_targets(corpus: Corpus, pack: Path) -> None:
@@ -455,24 +381,20 @@ def test_gold_and_final_targets(corpus: Corpus, pack: Path) -> None:
 
 def test_task_sets_read_the_corpus(corpus: Corpus, pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = TaskSet(preset=["C8", "C73"], path=pack)
-    assert source.preset == ["C8", "C73"]
     assert len(source.tasks["C8"]) == len(corpus.structures["C8"])
     np.testing.assert_array_equal(source["C8"].target_grid, corpus.gold["C8"])
     assert source["C8"].dialogue == corpus.structures["C8"][0].dialogue
     final = TaskSet(preset=["C8"], path=pack, target="final")
     np.testing.assert_array_equal(final[0].target_grid, corpus.structures["C8"][0].final_grid)
-    silent = TaskSet(preset=["C8"], path=pack, dialog=False)
-    assert [(task.task_id, task.dialog) for task in silent] == [("C8", "")]
-    assert len(TaskSet(preset=list(corpus.gold), path=pack, dialog=False)) == 114
+    silent = TaskSet(preset=list(corpus.gold), path=pack, dialog=False)
+    assert len(silent) == 114
+    assert {task.dialog for task in silent} == {""}
     with pytest.raises(DataError, match="C3"):
         TaskSet(preset=["C3"], path=pack)
     assert TaskSet(preset=["C3"], path=pack.parent)["C3"].target_size == 3, "from structures-dev.json"
     with pytest.raises(DataError, match="with sessions are not in"):
         TaskSet(preset=["C3"], path=pack.parent, target="final")
-    with pytest.raises(ConfigError, match="'gold' or 'final'"):
-        TaskSet(preset=["C8"], path=pack, target="best")  # type: ignore[arg-type]
     monkeypatch.setenv("IGLU_DATA_PATH", str(pack))
-    assert isinstance(silent_builder_tasks(), TaskSet)
     assert silent_builder_tasks().preset == ["C8"]  # type: ignore[attr-defined]
     drawn = {source.sample(np.random.default_rng(seed)).task_id.split("-")[2] for seed in range(20)}
     assert drawn == {"C8", "C73"}
@@ -539,37 +461,32 @@ def write_pack(folder: Path, sessions: dict[str, Any], gold: dict[str, str] | No
 GOOD = "B1-A2-C7-1"
 
 
+RED = ("red", 0, 1, 0)
+NOTHING = {"BuilderInventory": None}
+HUGE = [{"Type": "cwc_minecraft_red_rn", "Quantity": 10**30}]
+FAR = {"X": 10**400, "Y": 1, "Z": 1, "Yaw": 0, "Pitch": 0}
+
+
 def dirty_states() -> Iterator[tuple[str, Any, list[tuple[int, int, int, int]]]]:
     """A fault, states that have it, and the blocks that are left at the end."""
-    red = ("red", 0, 1, 0)
-    yield "outside_zone", [state([], red, ("red", 6, 1, 0))], [(0, -1, 0, 6)]
-    yield "outside_zone", [state([], red, ("red", 0, 10, 0))], [(0, -1, 0, 6)]
-    yield "bad_block", [state([], red, ("pink", 1, 1, 0))], [(0, -1, 0, 6)]
-    yield "bad_block", [state([], red, ("blue", 0, 1, 0))], [(0, -1, 0, 6)]
-    yield "bad_block", [state([], red, ("blue", 0.5, 1, 0))], [(0, -1, 0, 6)]  # type: ignore[arg-type]
-    yield "bad_block", [state([], red, BlocksInGrid=["?", {"Type": "cwc_minecraft_red_rn"}])], []
-    yield "bad_state", [state([], red), state([], BlocksInGrid=None), "?"], [(0, -1, 0, 6)]
-    yield "bad_state", [state([], red), state("hello")], [(0, -1, 0, 6)]
-    nothing = state([], BuilderInventory=None)
-    yield "dropout", [state([], red), nothing, nothing], [(0, -1, 0, 6)]
-    yield "dropout", [nothing, state([], red), nothing, state([])], []
-    yield "changed_chat", [state(["<Architect> a"], red), state(["<Architect> b"], red)], [(0, -1, 0, 6)]
-    yield "bad_utterance", [state(["no speaker", 7], red)], [(0, -1, 0, 6)]
-    yield "no_time", [state([], red, Timestamp="yesterday")], [(0, -1, 0, 6)]
-    yield (
-        "no_inventory",
-        [state([], red, BuilderInventory=[{"Type": "cwc_minecraft_red_rn"}])],
-        [(0, -1, 0, 6)],
-    )
-    huge = [{"Type": "cwc_minecraft_red_rn", "Quantity": 10**30}]
-    yield "no_inventory", [state([], red, BuilderInventory=huge)], [(0, -1, 0, 6)]
-    far = {"X": 10**400, "Y": 1, "Z": 1, "Yaw": 0, "Pitch": 0}
-    yield "no_pose", [state([], red, BuilderPosition=far)], [(0, -1, 0, 6)]
-    yield (
-        "no_pose",
-        [state([], red, BuilderPosition={"X": "NaN", "Y": 1, "Z": 1, "Yaw": 0, "Pitch": 0})],
-        [(0, -1, 0, 6)],
-    )
+    kept = [(0, -1, 0, 6)]
+    yield "outside_zone", [state([], RED, ("red", 6, 1, 0))], kept
+    yield "outside_zone", [state([], RED, ("red", 0, 10, 0))], kept
+    yield "bad_block", [state([], RED, ("pink", 1, 1, 0))], kept
+    yield "bad_block", [state([], RED, ("blue", 0, 1, 0))], kept
+    yield "bad_block", [state([], RED, ("blue", 0.5, 1, 0))], kept  # type: ignore[arg-type]
+    yield "bad_block", [state([], BlocksInGrid=["?", {"Type": "cwc_minecraft_red_rn"}])], []
+    yield "bad_state", [state([], RED), state([], BlocksInGrid=None), "?"], kept
+    yield "bad_state", [state([], RED), state("hello")], kept
+    yield "dropout", [state([], RED), state([], **NOTHING), state([], **NOTHING)], kept
+    yield "dropout", [state([], **NOTHING), state([], RED), state([], **NOTHING), state([])], []
+    yield "changed_chat", [state(["<Architect> a"], RED), state(["<Architect> b"], RED)], kept
+    yield "bad_utterance", [state(["no speaker", 7], RED)], kept
+    yield "no_time", [state([], RED, Timestamp="yesterday")], kept
+    yield "no_inventory", [state([], RED, BuilderInventory=[{"Type": "cwc_minecraft_red_rn"}])], kept
+    yield "no_inventory", [state([], RED, BuilderInventory=HUGE)], kept
+    yield "no_pose", [state([], RED, BuilderPosition=FAR)], kept
+    yield "no_pose", [state([], RED, BuilderPosition={**FAR, "X": "NaN"})], kept
 
 
 @pytest.mark.parametrize(("reason", "states", "blocks"), list(dirty_states()))
@@ -582,9 +499,7 @@ def test_dirty_states_are_counted(reason: str, states: Any, blocks: Any, tmp_pat
     statistics(corpus)
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"WorldStates": []}', '{"WorldStates": [1]}', "\x00", "[" * 100_000]
-)
+@pytest.mark.parametrize("content", ["{", '{"WorldStates": []}', '{"WorldStates": [1]}'])
 def test_broken_sessions_are_counted(content: str, tmp_path: Path) -> None:
     good = [state(["<Architect> a"], ("red", 0, 1, 0))]
     sessions = {"B0-A2-C7-1": good, "B1-A2-C7-2": content, "B3-A2-C9-3": good, "what-is-this": good}
@@ -602,30 +517,13 @@ def test_broken_sessions_are_counted(content: str, tmp_path: Path) -> None:
 def test_gold_structures(tmp_path: Path) -> None:
     red = '<DrawBlock type="cwcmod:cwc_minecraft_red_rn" x="100" y="1" z="95"/>'
     blue = '<DrawBlock type="cwcmod:cwc_blue_rn" x="105" y="9" z="105" />'
-    expected = blocks_to_grid([(0, -1, -5, 6), (5, 7, 5, 1)])
-    np.testing.assert_array_equal(read_gold(f"{red}\n{blue}"), expected)
-    np.testing.assert_array_equal(read_gold(f"\ufeff{red}{blue}".encode()), expected)
-    wrong = [
-        "",
-        "<Draw/>",
-        red + red,
-        red.replace("red", "pink"),
-        red.replace("95", "94"),
-        red.replace("95", "a"),
-    ]
-    for text in wrong:
-        with pytest.raises(DataError):
-            read_gold(text)
-    states = [state([], ("red", 0, 1, 0))]
-    folder = write_pack(tmp_path, {GOOD: states}, {"C7": red, "C9": red + red, "C11": "nothing"})
-    corpus = Corpus.open(folder)
+    wrong = ["<Draw/>", red, red.replace("red", "pink"), red.replace("95", "94"), red.replace("95", "a")]
+    gold = {"C7": f"\ufeff{red}{blue}", "C9": red + "".join(wrong), "C11": "nothing"}
+    corpus = Corpus.open(write_pack(tmp_path, {GOOD: [state([], RED)]}, gold))
     assert list(corpus.gold) == ["C7", "C9"]
-    assert corpus.report().counts["bad_gold"] == 2
-
-
-def test_a_pack_without_sessions(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no session"):
-        Corpus.open(write_pack(tmp_path, {}))
+    assert grid_to_blocks(corpus.gold["C7"]) == [(0, -1, -5, 6), (5, 7, 5, 1)]
+    assert grid_to_blocks(corpus.gold["C9"]) == [(0, -1, -5, 6)]
+    assert corpus.report().counts["bad_gold"] == 5
 
 
 def test_a_structure_without_sessions_has_its_gold_structure_as_the_final_one(tmp_path: Path) -> None:

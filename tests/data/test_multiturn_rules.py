@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +44,8 @@ def world(*entries: tuple[Any, ...]) -> dict[str, Any]:
     return {"gameId": 19, "worldEndingState": {"blocks": [list(entry) for entry in entries]}}
 
 
-def lines_of(session: Any) -> list[list[str]]:
-    return [[utterance.line for utterance in turn] for turn in session.turns]
+def read(rows: list[Row], worlds: Any, report: Any = None, name: str = "3-hut") -> Any:
+    return read_session(name, rows, worlds, Report() if report is None else report)
 
 
 def sizes_of(session: Any) -> list[int]:
@@ -55,94 +54,62 @@ def sizes_of(session: Any) -> list[int]:
 
 # -- turns
 
-SAY = {step: row(step, f"say {step}") if step % 2 else row(step) for step in range(1, 13)}
-RULES: dict[str, tuple[list[Row], dict[int, int], list[list[str]], list[int], dict[str, int]]] = {
-    # rows, heights by step; utterances, sizes of the worlds, counts of the report
-    "an instruction opens a turn, a world closes it": (
-        [SAY[1], SAY[2], SAY[3], SAY[4]],
-        {2: 1, 4: 2},
-        [["<Architect> say 1"], ["<Architect> say 3"]],
-        [1, 2],
-        {},
-    ),
-    "rows are in the order of their steps": (
-        [SAY[4], SAY[3], SAY[10], SAY[2], SAY[1], SAY[9]],
-        {2: 1, 4: 2, 10: 3},
-        [["<Architect> say 1"], ["<Architect> say 3"], ["<Architect> say 9"]],
-        [1, 2, 3],
-        {},
-    ),
-    "questions and answers belong to the open turn": (
-        [row(1, "a tower"), row(2, question="how high?"), row(3, answer="two"), row(4)],
-        {2: 5, 4: 2},  # the world of the question's own step is not used
-        [["<Architect> a tower", "<Builder> how high?", "<Architect> two"]],
-        [2],
-        {},
-    ),
-    "neither an answer nor a question opens a turn": (
-        [row(1, answer="to what?"), row(2, question="eh?"), row(3, "one"), row(4)],
-        {4: 1},
-        [["<Architect> one"]],
-        [1],
-        {"stray_words": 2},
-    ),
-    "unqualified rows are ignored": (
-        [row(1, "bad", qualified=False), row(1, "good"), row(2), row(3, "no", qualified=False)],
-        {2: 1},
-        [["<Architect> good"]],
-        [1],
-        {"unqualified": 2},
-    ),
+RULES: dict[str, tuple[str, str, list[int], dict[str, int]]] = {
+    # Rows, utterances of the turns, sizes of the worlds, counts of the report. In a row `1:x` is an instruction, `2?x`
+    # a question, `3!x` an answer, `4=2` a world of two blocks, `4=` a missing world; `-1:x` did not qualify. `4~2` is
+    # a world without a row.
+    "an instruction opens a turn, a world closes it": ("1:a 2=1 3:b 4=2", "A:a | A:b", [1, 2], {}),
+    "rows are in the order of their steps": ("4=2 3:b 10=3 2=1 1:a 9:c", "A:a | A:b | A:c", [1, 2, 3], {}),
+    "questions and answers belong to the open turn": ("1:a 2?b 2~5 3!c 4=2", "A:a B:b A:c", [2], {}),
+    "no answer or question opens a turn": ("1!a 2?b 3:c 4=1", "A:c", [1], {"stray_words": 2}),
+    "unqualified rows are ignored": ("-1:a 1:b 2=1 -3:c", "A:b", [1], {"unqualified": 2}),
     "a missing world ends the session": (
-        [SAY[step] for step in range(1, 7)],
-        {2: 1, 6: 3},
-        [["<Architect> say 1"]],
+        "1:a 2=1 3:b 4= 5:c 6=3",
+        "A:a",
         [1],
         {"missing_world": 1, "unfinished_turn": 1},
     ),
     "empty worlds are merged into the next and dropped at the end": (
-        list(SAY.values()),
-        {2: 0, 4: 0, 6: 2, 8: 1, 10: 0, 12: 0},
-        [["<Architect> say 1", "<Architect> say 3", "<Architect> say 5"], ["<Architect> say 7"]],
+        "1:a 2=0 3:b 4=0 5:c 6=2 7:d 8=1 9:e 10=0 11:f 12=0",
+        "A:a A:b A:c | A:d",
         [2, 1],
         {"empty_world": 4, "unfinished_turn": 1},
     ),
-    "a second instruction joins the open turn": (
-        [row(1, "one"), row(3, "more"), row(4)],
-        {4: 1},
-        [["<Architect> one", "<Architect> more"]],
-        [1],
-        {"joined_instruction": 1},
-    ),
+    "a second instruction joins the open turn": ("1:a 3:b 4=1", "A:a A:b", [1], {"joined_instruction": 1}),
     "a repeated row counts once": (
-        [SAY[1], SAY[1], SAY[2], SAY[2], row(1, "another")],
-        {2: 1},
-        [["<Architect> say 1", "<Architect> another"]],
+        "1:a 1:a 2=1 2=1 1:b",
+        "A:a A:b",
         [1],
         {"duplicate_row": 2, "joined_instruction": 1},
     ),
     "a world without an instruction is left out": (
-        [row(2), row(3, "one"), row(4), row(6), row(7), row(9, "left")],
-        {2: 3, 4: 1, 6: 2},
-        [["<Architect> one"]],
+        "2=3 3:a 4=1 6=2 7: 9:b",
+        "A:a",
         [1],
         {"stray_world": 2, "silent_row": 1, "unfinished_turn": 1},
     ),
 }
 
 
-@pytest.mark.parametrize(("rows", "heights", "lines", "sizes", "counts"), RULES.values(), ids=RULES)
-def test_the_rules(
-    rows: list[Row],
-    heights: dict[int, int],
-    lines: list[list[str]],
-    sizes: list[int],
-    counts: dict[str, int],
-) -> None:
+def rows_of(text: str) -> tuple[list[Row], dict[int, int]]:
+    """The rows and the sizes of the worlds by step of an entry of `RULES`."""
+    rows, sizes = [], {}
+    for sign, digits, kind, word in re.findall(r"(-?)(\d+)([:?!=~])(\w*)", text):
+        step, cell = int(digits), {":": "instruction", "?": "question", "!": "answer"}.get(kind)
+        if kind in "=~" and word:
+            sizes[step] = int(word)
+        if kind != "~":
+            rows.append(row(step, **({cell: word} if cell else {}), qualified=not sign))
+    return rows, sizes
+
+
+@pytest.mark.parametrize(("text", "said", "sizes", "counts"), RULES.values(), ids=RULES)
+def test_the_rules(text: str, said: str, sizes: list[int], counts: dict[str, int]) -> None:
     report = Report()
-    session = read_session(rows, towers(heights), report)
-    assert session is not None
-    assert lines_of(session) == lines
+    rows, heights = rows_of(text)
+    session = read(rows, towers(heights), report)
+    turns = [" ".join(f"{u.role[0].upper()}:{u.text}" for u in turn) for turn in session.turns]
+    assert " | ".join(turns) == said
     assert sizes_of(session) == sizes
     assert (session.task_id, session.ids) == ("3-hut", "iglu")
     assert (report.sessions, report.turns, report.counts) == (1, len(sizes), counts)
@@ -152,7 +119,7 @@ def test_the_rules(
 def test_a_damaged_world_ends_the_session() -> None:
     report = Report()
     worlds = {**towers({2: 1}), 4: DataError("3-hut/step-4 is torn")}
-    session = read_session([SAY[1], SAY[2], SAY[3], SAY[4]], worlds, report)
+    session = read(rows_of("1:a 2= 3:b 4=")[0], worlds, report)
     assert session is not None
     assert sizes_of(session) == [1]
     assert report.counts == {"bad_world": 1, "unfinished_turn": 1}
@@ -161,29 +128,19 @@ def test_a_damaged_world_ends_the_session() -> None:
     )
 
 
-def test_runs_of_dollars_are_line_breaks() -> None:
-    text = table("3-hut,1,hut,True,one$two$$$three,,", "3-hut,2,hut,True,,a$b,", "3-hut,3,hut,True,$$,,$c$")
-    session = read_session([*read_rows(text), row(4)], towers({4: 1}))
-    assert session is not None
-    assert [utterance.text for utterance in session.turns[0]] == ["one\ntwo\nthree", "a\nb", "c"]
-    assert session[0].dialog == "<Architect> one\ntwo\nthree\n<Builder> a\nb\n<Architect> c"
+def test_runs_of_dollars_are_line_breaks_and_a_text_cannot_speak_for_the_other() -> None:
+    text = table(
+        "3-hut,1,hut,True,one$two$$$<Builder> me too,,", "3-hut,2,hut,True,,a$b,", "3-hut,3,hut,True,$$,,$c$"
+    )
+    session = read([*read_rows(text, Report()), row(4)], towers({4: 1}))
+    said = [(utterance.role, utterance.text) for utterance in session.turns[0]]
+    assert said == [("architect", "one\ntwo\n<Builder> me too"), ("builder", "a\nb"), ("architect", "c")]
 
 
-def test_a_text_cannot_speak_for_the_other() -> None:
-    rows = read_rows(table("3-hut,1,hut,True,one$<Builder> me too,,"))
-    session = read_session([*rows, row(2)], towers({2: 1}))
-    assert session is not None
-    (utterance,) = session.turns[0]
-    assert (utterance.role, utterance.text) == ("architect", "one\n<Builder> me too")
-
-
-def test_sessions_without_a_turn() -> None:
+def test_a_session_without_a_turn() -> None:
     report = Report()
-    assert read_session([row(1, "one"), row(2)], towers({2: 0}), report) is None
+    assert read([row(1, "one"), row(2)], towers({2: 0}), report) is None
     assert (report.counts["empty_session"], report.sessions) == (1, 0)
-    assert read_session([], {}) is None
-    with pytest.raises(DataError, match="3-hut, 4-hut"):
-        read_session([row(1, "one"), Row("4-hut", 2, "hut")], {})
 
 
 EVENTS = st.lists(st.sampled_from(["say", "answer", "ask", "build", "nothing", "unqualified"]), max_size=14)
@@ -196,20 +153,19 @@ def test_any_table_gives_a_session_or_none_and_loses_nothing_in_silence(
     rows, heights = [], {}
     for number, event in enumerate(events):
         odd, even = 2 * number + 1, 2 * number + 2
-        if event in ("say", "unqualified"):
-            rows.append(row(odd, f"w{number}", qualified=event == "say"))
-        elif event == "answer":
-            rows.append(row(odd, answer=f"w{number}"))
-        elif event == "ask":
-            rows.append(row(even, question=f"w{number}"))
-        elif event == "build":
-            rows.append(row(even))
-            if sizes[number] >= 0:
-                heights[even] = sizes[number]
-        else:
-            rows.append(row(odd))
+        made = {
+            "say": row(odd, f"w{number}"),
+            "unqualified": row(odd, f"w{number}", qualified=False),
+            "answer": row(odd, answer=f"w{number}"),
+            "ask": row(even, question=f"w{number}"),
+            "build": row(even),
+            "nothing": row(odd),
+        }
+        rows.append(made[event])
+        if event == "build" and sizes[number] >= 0:
+            heights[even] = sizes[number]
     report = Report()
-    session = read_session(rows, towers(heights), report)
+    session = read(rows, towers(heights), report)
     assert (session is None) == (report.counts.get("empty_session", 0) == 1)
     if session is None:
         return
@@ -250,28 +206,21 @@ def test_rows_are_read_from_csv() -> None:
     assert (report.rows, report.skipped) == (6, [])
 
 
-def test_an_utterance_may_span_lines() -> None:
-    (read,) = read_rows(table('3-hut,1,hut,True,"one\ntwo",,'))
-    assert read.instruction == "one\ntwo"
-
-
-def test_columns_of_questions_may_be_missing() -> None:
+def test_columns_of_questions_may_be_missing_and_an_utterance_may_span_lines() -> None:
     short = "x,instruction,PartitionKey,StepId,structureId,IsHITQualified"
-    assert read_rows(table("?,one,3-hut,1,hut,True", header=short)) == [row(1, "one")]
+    assert read_rows(table('?,"one\ntwo",3-hut,1,hut,True', header=short), Report()) == [row(1, "one\ntwo")]
 
 
 def test_rows_without_a_session_or_a_step_are_counted() -> None:
     report = Report()
-    text = table(
+    steps = ("", "x", "1.5", "²", "9" * 5000)
+    wrong = [
         ",1,hut,True,a,,",
         "3-hut,2,hut,maybe,,,",
-        "3-hut,,hut,True,b,,",
-        "3-hut,x,hut,True,c,,",
-        "3-hut,1.5,hut,True,,,",
         "3-hut",
-    )
-    text += table("3-hut,²,hut,True,d,,", f"3-hut,{'9' * 5000},hut,True,e,,", header="").lstrip("\n")
-    assert read_rows(text, report) == []
+        *(f"3-hut,{step},hut,True,,," for step in steps),
+    ]
+    assert read_rows(table(*wrong), report) == []
     assert report.counts == {"bad_row": 8}
     assert "line 2" in str(report.skipped[0])
 
@@ -294,9 +243,8 @@ def test_the_table_keeps_every_text(texts: list[str]) -> None:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER.split(","))
     writer.writerows(["3-hut", 1, "hut", "True", text, "", ""] for text in texts)
-    assert [read.instruction for read in read_rows(out.getvalue())] == [
-        re.sub(r"\$+", "\n", text).strip() for text in texts
-    ]
+    found = [row.instruction for row in read_rows(out.getvalue(), Report())]
+    assert found == [re.sub(r"\$+", "\n", text).strip() for text in texts]
 
 
 # -- worlds
@@ -324,15 +272,11 @@ def test_both_palettes_name_the_colors_in_the_same_order(palette: tuple[int, ...
         (b"\xff", "not UTF-8"),
         ("{}", "no worldEndingState.blocks"),
         ("[1]", "is list, expected an object"),
-        ("[" * 100_000, "not JSON"),
-        (json.dumps({"worldEndingState": {"blocks": "none"}}), "expected a list"),
         (world((0, 63, 0)), "four integers"),
         (world((0, 63, 0, 57.0)), "four integers"),
-        (world((0, 63, 0, True)), "four integers"),
         (world((0, 63, 0, 10**400)), "four integers"),
         (world((0, 63, 0, 1)), "unknown voxel id 1"),
         (world((6, 63, 0, 57)), "outside the zone"),
-        (world((0, 62, 0, 57)), "outside the zone"),
         (world((0, 72, 0, 57)), "outside the zone"),
         (world((0, 63, 0, 57), (0, 63, 0, 60)), "two blocks in the cell"),
     ],
@@ -360,12 +304,9 @@ def layout(root: Path) -> Path:
     return write_folder(root, {name: text.encode() for name, text in files.items()})
 
 
-@pytest.mark.parametrize("kind", ["folder", "zip"])
-def test_a_folder_or_zip_is_read(tmp_path: Path, kind: str) -> None:
-    folder = layout(tmp_path / "set")
-    path = Path(shutil.make_archive(str(folder), "zip", folder)) if kind == "zip" else folder
+def test_a_folder_is_read(tmp_path: Path) -> None:
     report = Report()
-    found = read_sessions(str(path), report)
+    found = read_sessions(layout(tmp_path / "set"), report)
     assert {name: [session.task_id for session in sessions] for name, sessions in found.items()} == {
         "hut": ["2-hut", "1-hut"]
     }

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
-import multiprocessing
 import os
-import pickle
 import stat
 import subprocess
 import sys
-import threading
 import zipfile
 from pathlib import Path
 
@@ -18,11 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_packs import write_folder
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import PlaceholderError
-from iglu_marl.data.packs import archive, store
-from iglu_marl.data.packs.archive import MemberError, Pack, Unsafe, open_pack
+from iglu_marl.data.packs import archive
+from iglu_marl.data.packs.archive import MemberError, Unsafe, open_pack
 from iglu_marl.data.packs.registry import PACKS, known_pack, open_as
 from iglu_marl.data.packs.store import MissingPackError, find_pack, local_pack
 
@@ -55,14 +53,7 @@ def zip_bytes(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> by
 
 
 def write(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
-
-
-def write_folder(path: Path, files: dict[str, bytes]) -> Path:
-    for name, content in files.items():
-        write(path / name, content)
+    write_folder(path.parent, {path.name: content})
     return path
 
 
@@ -80,9 +71,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     if request.param == "folder":
         return write_folder(tmp_path / "pack", FILES)
     return write(tmp_path / "pack.zip", zip_bytes({"a/": b"", **FILES}, METHODS[request.param]))
-
-
-# ------------------------------------------------------------------------------------------------- contents
 
 
 def test_all_ways_of_storing_give_the_same(place: Path) -> None:
@@ -118,67 +106,14 @@ def test_closed_packs_know_their_names_but_cannot_be_read(place: Path) -> None:
 
 
 def test_parts_of_packs(place: Path) -> None:
-    with open_pack(place) as pack, open_pack(place, "a/b/") as other:
+    with open_pack(place) as pack:
         part = pack.below("a").below("/b/")
-        assert part.names() == other.names() == ["step-10", "step-2"]
-        assert part.read("step-2") == other.read("step-2") == FILES["a/b/step-2"]
+        assert part.names() == ["step-10", "step-2"]
+        assert part.read("step-2") == FILES["a/b/step-2"]
         assert part.root == "a/b/"
-        assert part.fingerprint == other.fingerprint != pack.fingerprint
+        assert part.fingerprint != pack.fingerprint
         with pytest.raises(MemberError):
             part.read("../empty")
-
-
-def test_packs_can_be_pickled(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(place.parent)
-    with open_pack(place.name) as pack, pack.below("a/b") as part:
-        copied = pickle.dumps(part)
-        monkeypatch.chdir("/")
-        with pickle.loads(copied) as again:  # noqa: S301 - this test's own bytes
-            assert again.read("step-2") == part.read("step-2")
-            assert again.fingerprint == part.fingerprint
-
-
-def _read_many(pack: Pack, times: int) -> bool:
-    return all(pack.read(name) == FILES[name] for _ in range(times) for name in pack.names())
-
-
-def test_packs_can_be_read_in_threads(place: Path) -> None:
-    with open_pack(place) as pack:
-        pack.read("LICENSE")
-        results: list[bool] = []
-        threads = [threading.Thread(target=lambda: results.append(_read_many(pack, 20))) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
-        assert results == [True] * 4
-
-
-def test_forked_processes_do_not_disturb_each_other(tmp_path: Path) -> None:
-    """They share the position of an open file: each must open its own."""
-    noise = np.random.default_rng(1)
-    files = {str(number): noise.bytes(300_000) for number in range(8)}
-    path = write(tmp_path / "x.zip", zip_bytes(files, zipfile.ZIP_STORED))
-
-    def read_all(rounds: int) -> bool:
-        with contextlib.suppress(MemberError):
-            return all(pack.read(name) == files[name] for _ in range(rounds) for name in files)
-        return False
-
-    with open_pack(path) as pack:
-        pack.read("0")
-        context = multiprocessing.get_context("fork")
-        queue = context.Queue()
-        children = [context.Process(target=lambda: queue.put(read_all(30))) for _ in range(2)]
-        for child in children:
-            child.start()
-        assert read_all(30)
-        assert [queue.get(timeout=20) for _ in children] == [True, True]
-        for child in children:
-            child.join(20)
-
-
-# ---------------------------------------------------------------------------------------------- fingerprints
 
 
 def test_the_fingerprint_is_stable_and_notices_changes(place: Path) -> None:
@@ -186,31 +121,24 @@ def test_the_fingerprint_is_stable_and_notices_changes(place: Path) -> None:
         with open_pack(place) as pack:
             return pack.fingerprint
 
+    def change(file: Path, content: bytes | None, mtime_ns: int) -> None:
+        if content is not None:
+            file.write_bytes(content)
+        os.utime(file, ns=(0, mtime_ns))
+        seen.add(fingerprint())
+
     first = fingerprint()
     assert fingerprint() == first
     seen = {first}
     if place.is_dir():
-        (place / "LICENSE").write_bytes(b"TIM")
-        os.utime(place / "LICENSE", ns=(0, 5))
-        seen.add(fingerprint())
+        change(place / "LICENSE", b"TIM", 5)
         (place / "LICENSE").rename(place / "LICENCE")
-        seen.add(fingerprint())
-        (place / "LICENCE").unlink()
-        seen.add(fingerprint())
-    else:
-        old = place.stat()
-        os.utime(place, ns=(old.st_atime_ns, old.st_mtime_ns + 1))
-        seen.add(fingerprint())
-        place.write_bytes(zip_bytes({**FILES, "LICENSE": b"TIM"}))
-        os.utime(place, ns=(old.st_atime_ns, old.st_mtime_ns))
-        seen.add(fingerprint())
-        place.write_bytes(zip_bytes({**FILES, "LICENSE": b"MTI"}))
-        os.utime(place, ns=(old.st_atime_ns, old.st_mtime_ns))
-        seen.add(fingerprint())
-    assert len(seen) == 4
-
-
-# ------------------------------------------------------------------------------------------- hostile archives
+        change(place / "LICENCE", None, 5)
+    else:  # the time alone, and other contents of the same time
+        time = place.stat().st_mtime_ns
+        change(place, None, time + 1)
+        change(place, zip_bytes({**FILES, "LICENSE": b"TIM"}), time)
+    assert len(seen) == 3
 
 
 def with_kind(name: str, mode: int, content: bytes = b"/etc/passwd") -> bytes:
@@ -226,15 +154,9 @@ def with_kind(name: str, mode: int, content: bytes = b"/etc/passwd") -> bytes:
 
 HOSTILE_NAMES = {
     "/etc/passwd": Unsafe.ABSOLUTE,
-    "//host/share": Unsafe.ABSOLUTE,
-    "C:/windows": Unsafe.ABSOLUTE,
     "C:relative": Unsafe.ABSOLUTE,
-    "../up": Unsafe.PARENT,
     "a/../../up": Unsafe.PARENT,
-    "a/..": Unsafe.PARENT,
     "..\\up": Unsafe.BACKSLASH,
-    "a\\b": Unsafe.BACKSLASH,
-    "\\\\host\\share": Unsafe.BACKSLASH,
     "./": Unsafe.BAD_NAME,
 }
 
@@ -265,7 +187,6 @@ def test_a_nul_in_a_name(tmp_path: Path) -> None:
     [
         (stat.S_IFLNK | 0o777, Unsafe.LINK),
         (stat.S_IFIFO | 0o644, Unsafe.SPECIAL),
-        (stat.S_IFBLK | 0o644, Unsafe.SPECIAL),
         (stat.S_IFREG | 0o644, None),
         (0, None),
     ],
@@ -341,7 +262,6 @@ def test_members_are_limited_by_kind_before_they_are_read(tmp_path: Path) -> Non
         assert len(pack.read("a/world", 1000)) == 1000
         with pytest.raises(MemberError, match="1,000 bytes, expected at most 999 in a file of its kind"):
             pack.read("a/world", 999)
-        pack.read("a/world")
 
 
 def test_of_two_members_of_one_name_the_last_counts(tmp_path: Path) -> None:
@@ -370,14 +290,6 @@ def test_a_damaged_member_does_not_spoil_the_others(tmp_path: Path, method: int)
         assert [(entry.name, entry.reason) for entry in pack.skipped] == [("bad", Unsafe.DAMAGED)]
 
 
-def test_a_file_that_vanishes(tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "pack", FILES)
-    with open_pack(folder) as pack:
-        (folder / "LICENSE").unlink()
-        with pytest.raises(MemberError, match="No such file"):
-            pack.read("LICENSE")
-
-
 @pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -399,36 +311,16 @@ def test_any_damage_gives_the_data_or_a_data_error(
                 assert pack.read(name) in FILES.values()
 
 
-# ---------------------------------------------------------------------------------------- files of other kinds
-
-
 @pytest.mark.parametrize(
     ("content", "kind", "message"),
     [
         (b"", DataError, r"x\.zip is empty"),
         (zip_bytes(FILES)[:-40], DataError, r"x\.zip is a truncated or damaged zip archive \(\d+ bytes"),
-        (zip_bytes(FILES)[:30], DataError, "truncated"),
         (POINTER, PlaceholderError, "Git LFS pointer.*git lfs pull.*13,977,030 bytes"),
         (PAGE, PlaceholderError, "web page"),
-        (b"<html>", PlaceholderError, "web page"),
         (b"<!-- - -> -- --><!----> \n<!-- a\nb --->\n<!doctype HTML>", PlaceholderError, "web page"),
         (b"<!-- <html> -->", DataError, "no zip archive"),
-        (b"\x1f\x8b\x08 tar", DataError, "is a gzip file"),
-        (b"7z\xbc\xaf\x27\x1c", DataError, "is a 7z archive"),
         (b"hello, world", DataError, r"no zip archive \(it starts with b'hello, w'\)"),
-    ],
-    ids=[
-        "empty",
-        "truncated",
-        "beginning",
-        "pointer",
-        "page",
-        "short page",
-        "comments",
-        "a comment",
-        "gzip",
-        "7z",
-        "text",
     ],
 )
 def test_files_that_are_no_packs(tmp_path: Path, content: bytes, kind: type[DataError], message: str) -> None:
@@ -462,8 +354,6 @@ def test_pointers_inside_of_packs(tmp_path: Path) -> None:
     ):
         pack.read("gamedata.json")
 
-
-# ------------------------------------------------------------------------------------------------ finding packs
 
 MULTI = {"dialogs.csv": b"PartitionKey\n", "builder-data/1-c1/step-2": b"{}"}
 SINGLE = {
@@ -578,36 +468,15 @@ def test_a_clone_with_pointers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find_pack("iglu-multiturn").location == str(pointer)
 
 
-def test_a_pointer_beside_the_data_does_no_harm(tmp_path: Path) -> None:
-    write(tmp_path / "mdc.zip", POINTER)
-    with pytest.raises(PlaceholderError):
-        find_pack("mdc", tmp_path)
-    real = put(tmp_path / "minecraft-dialogue-models-master.zip", MDC, "minecraft-dialogue-models-master/")
-    assert find_pack("mdc", tmp_path).location == str(real)
-
-
 def test_a_missing_pack_says_what_to_get_and_where_to_put_it(tmp_path: Path) -> None:
     for info in PACKS.values():
         with pytest.raises(MissingPackError) as caught:
             find_pack(info.name)
-        for part in (
-            info.title,
-            info.url,
-            info.page,
-            info.licence,
-            "IGLU_DATA_PATH",
-            "path=",
-            "IGLU_MARL_OFFLINE",
-        ):
+        facts = (info.title, info.url, info.page, info.licence)
+        for part in (*facts, "IGLU_DATA_PATH", "path=", "IGLU_MARL_OFFLINE"):
             assert part in str(caught.value)
         put(tmp_path / "own-cache" / "packs" / info.filename, CONTENTS[info.name])
         assert find_pack(info.name).names() == sorted(CONTENTS[info.name])
-
-
-def test_unknown_names() -> None:
-    for ask in (find_pack, local_pack, known_pack):
-        with pytest.raises(DataError, match="there is no pack 'c7', expected one of iglu-multiturn, "):
-            ask("c7")
 
 
 def test_where_the_top_folder_is() -> None:
@@ -624,9 +493,6 @@ def test_where_the_top_folder_is() -> None:
     ]
 
 
-# -------------------------------------------------------------------------------------------- the real packs
-
-
 @pytest.mark.parametrize(
     ("name", "files", "missing"),
     [("iglu-multiturn", 506, ["dialogs.csv"]), ("iglu-singleturn", 3565, []), ("mdc", 499, [])],
@@ -639,4 +505,3 @@ def test_the_shared_packs(shared: Path, name: str, files: int, missing: list[str
         assert info.missing(pack.names()) == missing
         assert pack.read(pack.names()[0])
     assert find_pack(name, shared / "data").location == str(shared / "data" / f"{name}.zip")
-    assert store.local_pack(name, shared / "data") is not None

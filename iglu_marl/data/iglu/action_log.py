@@ -1,7 +1,7 @@
 """Action logs: the events that the browser tool recorded while a person built, and the worlds they lead to.
 
 A world file of the IGLU packs holds the final world and the log of its builder's actions, one event per line:
-`<index> <verb> <arguments>`. `read_recording` reads such a file, `parse_action_log` reads a log alone.
+`<index> <verb> <arguments>`. `read_action_log` reads such a file, `parse_action_log` reads a log alone.
 
 Both recorder versions are read. The older one wrote the cells of `block_change` with a wrong stride; this module
 corrects them. Cells and positions are in the coordinates of the voxel engine: a block fills [x, x + 1), and y = 63 is
@@ -10,8 +10,8 @@ the layer on the ground. `iglu_marl.data.iglu.trajectory` converts them to this 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -143,11 +143,11 @@ class ActionLog:
     recorder: RecorderVersion = RecorderVersion.UNKNOWN
     skipped: tuple[Skipped[LogProblem], ...] = ()
 
-    def worlds(self) -> Iterator[tuple[Changed, VoxelWorld]]:
-        """Yield each change with the world after it. The dict is the same each time, updated in place."""
+    def worlds(self, until: int | None = None) -> Iterator[tuple[Changed, VoxelWorld]]:
+        """Yield each change (up to index `until`) with the world after it, a dict that is updated in place."""
         world: VoxelWorld = {}
         for event in self.events:
-            if isinstance(event, Changed):
+            if isinstance(event, Changed) and (until is None or event.tick <= until):
                 for change in event.changes:
                     _put(world, change)
                 yield event, world
@@ -155,10 +155,8 @@ class ActionLog:
     def world(self, until: int | None = None) -> VoxelWorld:
         """Return the world after all changes up to index `until` (default: all), from an empty world."""
         world: VoxelWorld = {}
-        for event in self.events:
-            if isinstance(event, Changed) and (until is None or event.tick <= until):
-                for change in event.changes:
-                    _put(world, change)
+        for _, changed in self.worlds(until):
+            world = changed
         return world
 
     def set_up_until(self, previous: VoxelWorld | None = None) -> int:
@@ -196,73 +194,66 @@ def _put(world: VoxelWorld, change: VoxelChange) -> None:
         world.pop(change.cell, None)
 
 
-def _point(text: str) -> list[float]:
-    """Parse "(1, 2.5, -3)"."""
-    if not (text.startswith("(") and text.endswith(")")):
-        raise ValueError(text)
-    return [float(number) for number in text[1:-1].split(",")]
-
-
-def _finite(numbers: list[float], count: int) -> list[float]:
-    if len(numbers) != count or not all(abs(number) < 1e9 for number in numbers):  # False for nan
+def _finite(parts: Iterable[str], *counts: int) -> list[float]:
+    """Parse one of these counts of finite numbers. Raises `ValueError` for anything else."""
+    numbers = [float(part) for part in parts]
+    if len(numbers) not in counts or not all(abs(number) < 1e9 for number in numbers):  # False for nan
         raise ValueError(numbers)
     return numbers
 
 
+def _point(text: str, count: int) -> list[float]:
+    """Parse "(1, 2.5, -3)"."""
+    if not (text.startswith("(") and text.endswith(")")):
+        raise ValueError(text)
+    return _finite(text[1:-1].split(","), count)
+
+
 def _whole(numbers: list[float]) -> list[int]:
-    cells = [int(number) for number in numbers]
-    if cells != numbers:
+    integers = [int(number) for number in numbers]
+    if integers != numbers:
         raise ValueError(numbers)
-    return cells
-
-
-def _read_moved(tick: int, text: str) -> Event:
-    x, y, z = _finite(_point(text), 3)
-    return AvatarMoved(tick, (x, y, z))
-
-
-def _read_looked(tick: int, text: str) -> Event:
-    pitch, yaw = _finite(_point(text), 2)
-    return Looked(tick, pitch, yaw)
-
-
-def _read_changed(tick: int, text: str) -> Event:
-    changes = []
-    for change in text.strip().removeprefix("(").removesuffix(")").split(") ("):
-        x, y, z, old, new = _whole(_finite(_point(f"({change})"), 5))
-        changes.append(VoxelChange((x, y, z), old, new))
-    return Changed(tick, tuple(changes))
+    return integers
 
 
 def _aim(numbers: list[float]) -> CameraRay | None:
     if not numbers:
         return None
-    cx, cy, cz, vx, vy, vz = _finite(numbers, 6)
+    cx, cy, cz, vx, vy, vz = numbers
     return CameraRay((cx, cy, cz), (vx, vy, vz))
 
 
-def _read_action(tick: int, text: str) -> Event | None:
-    name, *arguments = text.split()
+def _event(tick: int, verb: str, text: str) -> Event | None:
+    """Parse an event; None if it is unknown. Raises `ValueError` for wrong numbers."""
+    if verb == "pos_change":
+        x, y, z = _point(text, 3)
+        return AvatarMoved(tick, (x, y, z))
+    if verb == "set_look":
+        pitch, yaw = _point(text, 2)
+        return Looked(tick, pitch, yaw)
+    if verb == "block_change":
+        changes = []
+        for change in text.strip().removeprefix("(").removesuffix(")").split(") ("):
+            i, j, k, old, new = _whole(_point(f"({change})", 5))
+            changes.append(VoxelChange((i, j, k), old, new))
+        return Changed(tick, tuple(changes))
+    return _action(tick, *text.split()) if verb == "action" and text.strip() else None
+
+
+def _action(tick: int, name: str, *arguments: str) -> Event | None:
     if name in KEYS and not arguments:
         return Pressed(tick, name)
     if name in ("start_recover_world_state", "finish_recover_world_state") and not arguments:
         return SetUp(tick, name.startswith("finish"))
-    numbers = [float(argument) for argument in arguments]
     if name == "select_and_place_block":
-        voxel, x, y, z = _whole(_finite(numbers[:4], 4))
+        numbers = _finite(arguments, 4, 10)
+        voxel, x, y, z = _whole(numbers[:4])
         return Placed(tick, voxel, (x, y, z), _aim(numbers[4:]))
     if name == "break":
-        x, y, z = _whole(_finite(numbers[:3], 3))
+        numbers = _finite(arguments, 3, 9)
+        x, y, z = _whole(numbers[:3])
         return Broke(tick, (x, y, z), _aim(numbers[3:]))
     return None
-
-
-_READERS: dict[str, Callable[[int, str], Event | None]] = {
-    "pos_change": _read_moved,
-    "set_look": _read_looked,
-    "block_change": _read_changed,
-    "action": _read_action,
-}
 
 
 def parse_action_log(text: str) -> ActionLog:
@@ -280,33 +271,28 @@ def parse_action_log(text: str) -> ActionLog:
             continue
         index, _, rest = line.partition(" ")
         verb, _, arguments = rest.partition(" ")
-        reader, tick = _READERS.get(verb), plain_number(index)
+        tick = plain_number(index)
+        problem = LogProblem.UNKNOWN_LINE
         try:
-            event = reader(tick, arguments) if reader and tick is not None else None
+            event = None if tick is None else _event(tick, verb, arguments)
         except (ValueError, OverflowError):
-            report.skip(LogProblem.BAD_NUMBERS, "", number, line[:120])
-            continue
+            event, problem = None, LogProblem.BAD_NUMBERS
         if event is None:
-            report.skip(LogProblem.UNKNOWN_LINE, "", number, line[:120])
+            report.skip(problem, "", number, line[:120])
             continue
         if event.tick < last:
             report.skip(LogProblem.BACKWARDS, "", number, line[:120])
         last = event.tick
         events.append(event)
-    recorder = _recorder(events, report)
-    if recorder is RecorderVersion.OLDER:
+    forms = {event.aim is None for event in events if isinstance(event, (Placed, Broke))}
+    recorder = RecorderVersion.NEWER if forms else RecorderVersion.UNKNOWN
+    if len(forms) == 2:
+        report.skip(LogProblem.MIXED)
+    elif forms == {True}:
+        recorder = RecorderVersion.OLDER
         events = [_decoded(event) for event in events]
     _compare(events, report)
     return ActionLog(tuple(events), recorder, tuple(report.skipped))
-
-
-def _recorder(events: list[Event], report: Report[LogProblem]) -> RecorderVersion:
-    forms = {event.aim is None for event in events if isinstance(event, (Placed, Broke))}
-    if len(forms) == 2:
-        report.skip(LogProblem.MIXED)
-    if not forms:
-        return RecorderVersion.UNKNOWN
-    return RecorderVersion.OLDER if forms == {True} else RecorderVersion.NEWER
 
 
 def _decoded(event: Event) -> Event:
@@ -334,12 +320,10 @@ class BuildRecording:
 
     name: str  # the file
     log: ActionLog  # the builder's actions
-    # The final world in the file, voxel ids by cell.
-    ending: Mapping[Voxel, int] = field(default_factory=dict)
-    position: Point | None = None  # the avatar's feet at the end; None if the file does not have them
-    # The avatar's (pitch, yaw) at the end; None if the file does not have them.
-    look: tuple[float, float] | None = None
-    previous: Mapping[Voxel, int] | None = None  # the world before the step; only some files have it
+    ending: Mapping[Voxel, int]  # the final world in the file, voxel ids by cell
+    position: Point | None  # the avatar's feet at the end; None if the file does not have them
+    look: tuple[float, float] | None  # its pitch and yaw at the end; None if the file does not have them
+    previous: VoxelWorld | None  # the world before the step; only some files have it
 
     @property
     def reproduces(self) -> bool:
@@ -349,12 +333,17 @@ class BuildRecording:
     @property
     def start(self) -> int:
         """Index at which the person's work begins (see `ActionLog.set_up_until`)."""
-        return self.log.set_up_until(None if self.previous is None else dict(self.previous))
+        return self.log.set_up_until(self.previous)
 
-    @property
-    def blocks(self) -> list[Block]:
-        """The final world as sorted blocks (x, y, z, color id) in this project's coordinates."""
-        return to_blocks(self.ending)[0]
+
+def to_block(cell: Voxel, voxel: int) -> Block | None:
+    """Convert a voxel to a block (x, y, z, color id) in this project's coordinates; color 0 for air.
+
+    None if it is outside the zone or has an unknown id.
+    """
+    x, y, z = cell[0], cell[1] - FLOOR_Y, cell[2]
+    color = int(COLOR_OF_VOXEL.get(voxel, 0))
+    return (x, y, z, color) if in_zone(x, y, z) and (color or not voxel) else None
 
 
 def to_blocks(world: Mapping[Voxel, int]) -> tuple[list[Block], list[tuple[Voxel, int]]]:
@@ -363,15 +352,16 @@ def to_blocks(world: Mapping[Voxel, int]) -> tuple[list[Block], list[tuple[Voxel
     The second list has (cell, voxel id) of blocks that are outside the zone or have an unknown id.
     """
     blocks, odd = [], []
-    for (x, y, z), voxel in world.items():
-        if voxel in COLOR_OF_VOXEL and in_zone(x, y - FLOOR_Y, z):
-            blocks.append((x, y - FLOOR_Y, z, int(COLOR_OF_VOXEL[voxel])))
+    for cell, voxel in world.items():
+        block = to_block(cell, voxel)
+        if block is None:
+            odd.append((cell, voxel))
         else:
-            odd.append(((x, y, z), voxel))
+            blocks.append(block)
     return sorted(blocks), sorted(odd)
 
 
-def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "world") -> BuildRecording:
+def read_action_log(content: str | bytes | Mapping[str, Any], *, name: str = "world") -> BuildRecording:
     """Read a world file with its action log, which may be missing.
 
     Args:
@@ -391,7 +381,7 @@ def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "wor
             name,
             parse_action_log("" if text is None else text),
             read_voxels(world.get("worldEndingState"), name),
-            None if position is None else (position[0], position[1], position[2]),
-            None if look is None else (look[0], look[1]),
+            None if position is None else tuple(position),
+            None if look is None else tuple(look),
             None if previous is None else read_voxels(previous, name),
         )

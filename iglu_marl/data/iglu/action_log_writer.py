@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.core.grid import (
-    MIN_Y,
     ZONE_SHAPE,
     BlockGrid,
     Cell,
@@ -17,34 +16,32 @@ from iglu_marl.core.grid import (
     cells_of,
     color_at,
     grid_to_blocks,
-    in_zone,
     index_of,
 )
-from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT
+from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, START_POSITION, gaze_along, is_solid, view_of
 from iglu_marl.data.iglu.world_files import FLOOR_Y, LOG_KEY, VOXEL_OF_COLOR
+from iglu_marl.data.situations import EYE_HEIGHT
 
 Pose = tuple[float, float, float, float, float]  # eye x, y, z (cells), yaw, pitch (degrees)
 BuilderPath = tuple[tuple[Pose, BlockGrid], ...]  # pose and world after each step
 
 _CAMERA_DISTANCE = 4.0  # of the third-person camera behind the eye
+_SIDES = ((0, -1, 0), (0, 0, -1), (-1, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0))  # the ground first
 
 
-def _number(value: float) -> str:
-    """Format a number like the recorder: whole numbers without a fraction."""
-    value = round(value, 6)
-    return str(int(value)) if value == int(value) else repr(value)
-
-
-def _numbers(values: Iterable[float]) -> str:
-    return ", ".join(map(_number, values))
+def _numbers(values: Iterable[float], separator: str = ", ") -> str:
+    """Format numbers like the recorder: whole numbers without a fraction."""
+    rounded = (round(value, 6) for value in values)
+    return separator.join(str(int(n)) if n == int(n) else repr(n) for n in rounded)
 
 
 class _LogWriter:
     def __init__(self) -> None:
         self.text = ""
         self.index = 0
-        self.feet = (0.0, 63.0, 0.0)
+        self.feet = START_POSITION
         self.look = (0.0, 0.0)  # pitch, yaw; radians
+        self.view = view_of(0.0, 0.0)
 
     def _line(self, text: str) -> None:
         self.text += f"{self.index} {text}\n"
@@ -66,25 +63,20 @@ class _LogWriter:
             self._line(f"pos_change ({_numbers(feet)})")
         if turned:
             self._line(f"set_look ({_numbers(look)})")
-        self.feet, self.look = feet, look
-
-    def _aim(self) -> str:
-        pitch, yaw = self.look
-        view = (-math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch))
-        eye = (self.feet[0], self.feet[1] + RECORDED_EYE_HEIGHT, self.feet[2])
-        camera = [e - _CAMERA_DISTANCE * v for e, v in zip(eye, view, strict=True)]
-        return " ".join(map(_number, (*camera, *view)))
+        self.feet, self.look, self.view = feet, look, view_of(yaw, pitch)
 
     def change(self, before: BlockGrid, after: BlockGrid) -> None:
         """Write the actions that lead from one world to another, removals first, and the change."""
+        eye = np.add(self.feet, (0.0, RECORDED_EYE_HEIGHT, 0.0))
+        aim = _numbers([*(eye - _CAMERA_DISTANCE * self.view).tolist(), *self.view.tolist()], " ")
         changes = []
         for x, y, z in cells_of(before != after).tolist():
             place = f"{x} {y + FLOOR_Y} {z}"
             old, new = (_voxel(color_at(world, (x, y, z))) for world in (before, after))
             if old:
-                self.action(f"break {place} {self._aim()}")
+                self.action(f"break {place} {aim}")
             if new:
-                self.action(f"select_and_place_block {new} {place} {self._aim()}")
+                self.action(f"select_and_place_block {new} {place} {aim}")
             changes.append(f"({x}, {y + FLOOR_Y}, {z}, {old}, {new})")
         if changes:
             self.index += 1
@@ -95,14 +87,6 @@ def _voxel(color: int) -> int:
     return VOXEL_OF_COLOR[Color(color)] if color else 0
 
 
-_SIDES = ((0, -1, 0), (0, 0, -1), (-1, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0))  # the ground first
-
-
-def _solid(world: BlockGrid, cell: Cell) -> bool:
-    x, y, z = cell
-    return y < MIN_Y or (in_zone(x, y, z) and color_at(world, cell) != 0)
-
-
 def _neighbor(cell: Cell, side: Cell, distance: int = 1) -> Cell:
     x, y, z = (at + distance * step for at, step in zip(cell, side, strict=True))
     return x, y, z
@@ -110,24 +94,22 @@ def _neighbor(cell: Cell, side: Cell, distance: int = 1) -> Cell:
 
 def _touches(world: BlockGrid, cell: Cell) -> bool:
     """Whether a block at a cell touches another block or the ground."""
-    return any(_solid(world, _neighbor(cell, side)) for side in _SIDES)
+    return any(is_solid(world, _neighbor(cell, side)) for side in _SIDES)
 
 
 def _pose_towards(world: BlockGrid, cell: Cell) -> Pose:
     """Return a pose that looks at a cell through free space, if possible towards a neighbor that supports it."""
 
     def worth(side: Cell) -> int:
-        supported = _solid(world, cell) or _solid(world, _neighbor(cell, side))
-        near, far = (not _solid(world, _neighbor(cell, side, -distance)) for distance in (1, 2))
+        supported = is_solid(world, cell) or is_solid(world, _neighbor(cell, side))
+        near, far = (not is_solid(world, _neighbor(cell, side, -distance)) for distance in (1, 2))
         return 4 * supported + 2 * near + far
 
     side = np.array(max(_SIDES, key=worth), np.float64)
     tilt = np.array([0.0, 0.0, 0.3] if side[1] else [0.0, 0.3, 0.0])
     eye = np.array(cell) - 2.5 * side + tilt
-    dx, dy, dz = np.array(cell) + 0.5 * side - eye
-    yaw = math.degrees(math.atan2(dx, -dz))
-    pitch = math.degrees(math.atan2(dy, math.hypot(dx, dz)))
-    return float(eye[0]), float(eye[1]) + EYE_HEIGHT - RECORDED_EYE_HEIGHT, float(eye[2]), yaw, pitch
+    x, y, z = eye.tolist()
+    return x, y + EYE_HEIGHT - RECORDED_EYE_HEIGHT, z, *gaze_along(np.array(cell) + 0.5 * side - eye)
 
 
 def world_file(before: BlockGrid, goal: BlockGrid, path: BuilderPath | None = None) -> dict[str, Any]:
@@ -154,13 +136,12 @@ def world_file(before: BlockGrid, goal: BlockGrid, path: BuilderPath | None = No
         log.stand(_pose_towards(world, cell))
         log.change(world, after)
         world = after
+    blocks = [[x, y + FLOOR_Y, z, _voxel(color)] for x, y, z, color in grid_to_blocks(goal)]
     return {
         "gameId": 19,  # as in every file upstream
         "stepId": 1,
         "avatarInfo": {"pos": list(log.feet), "look": list(log.look)},
-        "worldEndingState": {
-            "blocks": [[x, y + FLOOR_Y, z, _voxel(color)] for x, y, z, color in grid_to_blocks(goal)]
-        },
+        "worldEndingState": {"blocks": blocks},
         LOG_KEY: log.text,
         "clarification_question": "null",
     }

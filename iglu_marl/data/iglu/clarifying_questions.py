@@ -12,7 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -101,7 +101,7 @@ def clarifying_questions(
     table, place = _table_of(path, TABLE, fetch, follow_links, report)
     columns = (*COLUMNS, "ClarifyingQuestion", "qrel", "qbank")
     games: dict[str, Game] = {}
-    for game in read_games(table, report, columns=columns, place=place):
+    for game in read_games(table, report, place, columns):
         report.repeated_rows += game.game_id in games
         games.setdefault(game.game_id, game)
     return list(games.values())
@@ -115,26 +115,18 @@ class RankingScores:
     mrr: float  # mean of 1 / rank of the question that was asked
     recall: Mapping[int, float]  # for each k, the share of queries whose question is among the first k
     ranks: tuple[int, ...]  # rank of the question that was asked, by query
-    unknown_ids: int  # number of distinct candidates without a text
-    unknown_candidates: int  # how often such a candidate occurred
-
-    def __str__(self) -> str:
-        recall = ", ".join(f"recall@{k} {share:.3f}" for k, share in self.recall.items())
-        return f"MRR {self.mrr:.4f}, {recall} over {self.queries} instructions"
 
 
 class RankingTask:
     """Ranking task: for each unclear instruction, rank the question that was asked before the other candidates.
 
     `queries` are the unclear games with two or more candidates. `candidates(game)` are the ids to rank, including
-    the id of the question that was asked. Candidates whose id is not in the bank have no text; `score` ranks them last
-    and counts them.
+    the id of the question that was asked. Candidates whose id is not in the bank have no text; `score` ranks them last.
 
     Args:
         games: the result of `clarifying_questions`; clear games are ignored.
         bank: the result of `question_bank`.
         report: counts skipped games.
-
 
     """
 
@@ -143,49 +135,31 @@ class RankingTask:
     ) -> None:
         self.bank = bank
         self.report = Report() if report is None else report
-        self.queries: list[Game] = []
-        for game in games:
-            if game.clear:
-                continue
-            self.report.rows += 1
-            if self._has_question(game):
-                self.queries.append(game)
+        unclear = [game for game in games if not game.clear]
+        self.report.rows += len(unclear)
+        self.queries = [game for game in unclear if self._has_question(game)]
 
     def _has_question(self, game: Game) -> bool:
-        def note(reason: QuestionSkip) -> None:
-            self.report.skip(reason, game.game_id)
-
         if not game.question and not game.qrel:
-            note(QuestionSkip.UNCLEAR_WITHOUT_QUESTION)
+            fault = QuestionSkip.UNCLEAR_WITHOUT_QUESTION
         elif not game.qrel:
-            note(QuestionSkip.NO_QREL)
+            fault = QuestionSkip.NO_QREL
         elif len(self.candidates(game)) < 2:
-            note(QuestionSkip.FEW_CANDIDATES)
+            fault = QuestionSkip.FEW_CANDIDATES
         else:
             if game.qrel not in game.qbank:
-                note(QuestionSkip.QREL_OUTSIDE_QBANK)
+                self.report.skip(QuestionSkip.QREL_OUTSIDE_QBANK, game.game_id)
             if game.qrel not in self.bank:
-                note(QuestionSkip.UNKNOWN_QREL)
+                self.report.skip(QuestionSkip.UNKNOWN_QREL, game.game_id)
             return True
+        self.report.skip(fault, game.game_id)
         return False
-
-    def _nonempty_queries(self) -> list[Game]:
-        if not self.queries:
-            wanted = "an unclear instruction with a question and two or more candidates"
-            raise DataError(f"there is nothing to rank, expected {wanted}{self.report.example}")
-        return self.queries
 
     def candidates(self, game: Game) -> list[str]:
         """Return the ids to rank for a game, each once, sorted by number."""
         return sorted({*game.qbank, game.qrel}, key=natural_key)
 
-    @property
-    def unknown_ids(self) -> list[str]:
-        """Candidates that are not in the bank."""
-        names = {name for game in self.queries for name in self.candidates(game)}
-        return sorted(names - self.bank.keys(), key=natural_key)
-
-    def score(self, ranker: Ranker, *, recall_at: Sequence[int] = RECALL_AT) -> RankingScores:
+    def score(self, ranker: Ranker) -> RankingScores:
         """Score a ranker, a function `ranker(game, ids, bank) -> ids` that returns the best first.
 
         The ranker gets the candidates that have a text, and a game without `question` and `qrel`. Candidates that it
@@ -197,10 +171,8 @@ class RankingTask:
         return RankingScores(
             queries=len(ranks),
             mrr=math.fsum(1 / rank for rank in ranks) / len(ranks),
-            recall={k: sum(rank <= k for rank in ranks) / len(ranks) for k in recall_at},
+            recall={k: sum(rank <= k for rank in ranks) / len(ranks) for k in RECALL_AT},
             ranks=tuple(ranks),
-            unknown_ids=len(self.unknown_ids),
-            unknown_candidates=sum(name not in self.bank for order in orders for name in order),
         )
 
     def rankings(self, ranker: Ranker, *, candidates: Sequence[str] | None = None) -> list[tuple[str, ...]]:
@@ -208,32 +180,26 @@ class RankingTask:
 
         `candidates` are the ids to rank for every game, such as the whole bank; default: each game's own.
         """
+        if not self.queries:
+            wanted = "an unclear instruction with a question and two or more candidates"
+            raise DataError(f"there is nothing to rank, expected {wanted}{self.report.example}")
         orders = []
-        for game in self._nonempty_queries():
+        for game in self.queries:
             ids = self.candidates(game) if candidates is None else list(candidates)
             known = [name for name in ids if name in self.bank]
-            order = _checked_ranking(ranker(_hidden(game), known, self.bank), known, game)
+            order = _checked_ranking(
+                ranker(replace(game, question="", qrel="", qbank=()), known, self.bank), known, game
+            )
             named = set(order)
             rest = [name for name in known if name not in named]
             orders.append((*order, *rest, *(name for name in ids if name not in self.bank)))
         return orders
-
-    def chance(self) -> float:
-        """Return the expected MRR of a random order of all candidates."""
-        sizes = [len(self.candidates(game)) for game in self._nonempty_queries()]
-        return math.fsum(math.fsum(1 / n for n in range(1, size + 1)) / size for size in sizes) / len(sizes)
 
     def __len__(self) -> int:
         return len(self.queries)
 
     def __iter__(self) -> Iterator[Game]:
         return iter(self.queries)
-
-
-def _hidden(game: Game) -> Game:
-    return Game(
-        game.game_id, game.start_path, game.instruction, game.clear, partition=game.partition, line=game.line
-    )
 
 
 def _checked_ranking(order: Sequence[str], known: Sequence[str], game: Game) -> list[str]:
@@ -287,11 +253,7 @@ class Bm25:
             if word in counts
         )
 
-    def rank(self, query: str, names: Sequence[str]) -> list[str]:
-        """Return the names, best first."""
-        scores = dict(zip(names, self.scores(query, names), strict=True))
-        return sorted(names, key=lambda name: -scores[name])
-
     def __call__(self, game: Game, names: Sequence[str], bank: Mapping[str, str]) -> list[str]:
         """Rank the candidates of a game; the texts are `documents`, not `bank`."""
-        return self.rank(game.instruction, names)
+        scores = dict(zip(names, self.scores(game.instruction, names), strict=True))
+        return sorted(names, key=lambda name: -scores[name])

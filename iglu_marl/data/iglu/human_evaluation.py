@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.extras import extra
 from iglu_marl.core.files import usable_path
-from iglu_marl.core.parsing import MIB, parse_json, read_file
+from iglu_marl.core.parsing import MIB, parse_json
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, Record, read_table
-from iglu_marl.data.packs.archive import Pack, open_pack
+from iglu_marl.data.packs.archive import Pack, open_files, open_pack
 from iglu_marl.data.packs.cache import pack_folder
 from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
 from iglu_marl.data.packs.store import MissingPackError, find_pack
@@ -95,22 +94,6 @@ class HumanEvaluation:
         """Return the number of rows, the rows that cannot be read, and files that are left out for safety."""
         return self._report
 
-    def by_agent(self, agent: str) -> list[Feedback]:
-        """Return the rows of an agent. Raises `DataError` if it has none."""
-        rows = [row for row in self.feedback if row.agent == agent]
-        if not rows:
-            known = dict.fromkeys(row.agent for row in self.feedback)
-            raise DataError(f"there is no agent {agent!r}, expected one of {', '.join(known)}")
-        return rows
-
-    def to_pandas(self) -> Any:
-        """Return the table as a `pandas.DataFrame`, one row per judgement."""
-        with extra("data"):
-            import pandas as pd
-
-        rows = ({**vars(row), "annotation": row.annotation.name.lower()} for row in self.feedback)
-        return pd.DataFrame(rows)
-
 
 def _judgement(cell: str) -> tuple[Annotation, bool | None, str | None]:
     try:
@@ -147,46 +130,37 @@ def _feedback(record: Record, line: int) -> Feedback:
     )
 
 
-def _read(place: Path | Pack, name: str, limit: int) -> bytes | None:
-    """Return the content of a file in a folder or pack; None if there is no such file."""
-    if isinstance(place, Pack):
-        return place.read(name, limit) if place.has(name) else None
-    file = place / name
-    return read_file(file, limit) if file.is_file() else None
-
-
-def _side_file(place: Path | Pack, name: str) -> Any:
+def _side_file(pack: Pack, name: str) -> Any:
     """Return the parsed JSON of a file beside the table, or the reason why there is none."""
     try:
-        content = _read(place, name, _SIDE_LIMIT)
-        if content is None:
+        if not pack.has(name):
             return Unavailable(name, "there is no such file beside the table")
-        return parse_json(content, name)
+        return parse_json(pack.read(name, _SIDE_LIMIT), name)
     except DataError as error:
         return Unavailable(name, str(error))
-
-
-def _at(path: Path, follow_links: bool = False) -> tuple[Path | Pack, str]:
-    """Return the folder or pack with the table, and the table's name there: `path` if it is a CSV file.
-
-    Raises `_NoTableError` for a folder or zip without the table.
-    """
-    if not usable_path(path, named=False).exists():
-        raise DataError(f"{path} does not exist; expected {FEEDBACK}, or a folder or zip with it")
-    if path.suffix.lower() == ".csv":
-        return path.parent, path.name
-    pack = open_pack(path, follow_links=follow_links)
-    folders = [name.removesuffix(FEEDBACK) for name in pack.names() if f"/{name}".endswith(f"/{FEEDBACK}")]
-    if not folders:
-        raise _NoTableError(f"{path} has no {FEEDBACK} in it{pack.links}")
-    return pack.below(min(folders, key=lambda folder: (folder.count("/"), folder))), FEEDBACK
 
 
 class _NoTableError(DataError):
     """A folder or zip does not have the table."""
 
 
-def _anywhere(fetch: bool) -> tuple[Path | Pack, str]:
+def _at(path: Path, follow_links: bool = False) -> tuple[Pack, str]:
+    """Return the pack with the table, and the table's name in it: `path` may be a CSV file, a folder or a zip.
+
+    Raises `_NoTableError` for a folder or zip without the table.
+    """
+    if not usable_path(path, named=False).exists():
+        raise DataError(f"{path} does not exist; expected {FEEDBACK}, or a folder or zip with it")
+    if path.suffix.lower() == ".csv":
+        return open_files(path.parent, (path.name, GAMES, TASKS)), path.name
+    pack = open_pack(path, follow_links)
+    folders = [name.removesuffix(FEEDBACK) for name in pack.names() if f"/{name}".endswith(f"/{FEEDBACK}")]
+    if not folders:
+        raise _NoTableError(f"{path} has no {FEEDBACK} in it{pack.links}")
+    return pack.below(min(folders, key=lambda folder: (folder.count("/"), folder))), FEEDBACK
+
+
+def _anywhere(fetch: bool) -> tuple[Pack, str]:
     """Find the table in `IGLU_DATA_PATH`, the user's folder of packs, or the archive of the repository."""
     named = os.environ.get(DATA_PATH_VARIABLE)
     for path in ([Path(named).expanduser()] if named else []) + [pack_folder()]:
@@ -197,13 +171,11 @@ def _anywhere(fetch: bool) -> tuple[Path | Pack, str]:
         with find_pack("iglu-singleturn", None, fetch) as pack:
             location = pack.location  # the archive of the repository also has the table
         return _at(Path(location))
-    except MissingPackError as error:
-        raise DataError(f"{FEEDBACK} is not on this machine; it comes with IGLU's data: {error}") from None
-    except _NoTableError:
+    except (MissingPackError, _NoTableError) as error:
         raise DataError(
-            f"{FEEDBACK} is not on this machine: get it from the folder datasets/human_evaluation of "
-            f"https://github.com/microsoft/iglu-datasets, and pass path=FILE or set {DATA_PATH_VARIABLE} to its "
-            "folder"
+            f"{FEEDBACK} is not on this machine; it comes with IGLU's data, in the folder datasets/human_evaluation "
+            f"of https://github.com/microsoft/iglu-datasets: pass path=FILE or set {DATA_PATH_VARIABLE} to its folder "
+            f"({error})"
         ) from None
 
 
@@ -222,11 +194,10 @@ def human_evaluation(
         DataError: if there is no table, or it is damaged.
 
     """
-    place, name = _anywhere(fetch) if path is None else _at(Path(path).expanduser(), follow_links)
-    if isinstance(place, Pack):
-        table, location = place.read(name, TABLE_LIMIT), f"{place.location}: {place.root}{name}"
-    else:
-        table, location = read_file(place / name, TABLE_LIMIT), str(place / name)
-    report: Report[Any] = Report(files=place.left_out if isinstance(place, Pack) else [])
-    rows = read_table(table, COLUMNS, _feedback, report, FeedbackSkip.BAD_ROW, location)
-    return HumanEvaluation(rows, _side_file(place, GAMES), _side_file(place, TASKS), location, report)
+    pack, name = _anywhere(fetch) if path is None else _at(Path(path).expanduser(), follow_links)
+    with pack:
+        location = f"{pack.location}: {pack.root}{name}"
+        report: Report[Any] = Report(files=pack.left_out)
+        table = pack.read(name, TABLE_LIMIT)
+        rows = read_table(table, COLUMNS, _feedback, report, FeedbackSkip.BAD_ROW, location)
+        return HumanEvaluation(rows, _side_file(pack, GAMES), _side_file(pack, TASKS), location, report)

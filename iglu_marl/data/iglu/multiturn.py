@@ -88,15 +88,18 @@ class Row:
     exact: str = ""  # see `EXACT`
 
 
+def structure_of(session: str) -> str:
+    """Return the structure in the name of a session, `<attempt>-<structure>`; the name if it has another form."""
+    return session.partition("-")[2] or session
+
+
 def _step_number(text: str) -> int | None:
     """Parse "3" or "3.0" (from a float column); None for anything else."""
     match = re.fullmatch(r"([0-9]+)(?:\.0*)?", text.strip())
     return plain_number(match.group(1)) if match else None
 
 
-def read_rows(
-    table: str | bytes, report: Report[MultiturnSkip] | None = None, *, place: str = TABLE
-) -> list[Row]:
+def read_rows(table: str | bytes, report: Report[MultiturnSkip], place: str = TABLE) -> list[Row]:
     """Return the rows of a table of utterances, CSV text with a header, in order.
 
     The columns PartitionKey (session), StepId, structureId, IsHITQualified and instruction are required; those of
@@ -104,9 +107,7 @@ def read_rows(
     `<attempt>-<structure>`. An empty IsHITQualified means qualified. Raises `DataError` if this is not such a table;
     `place` names it in the message.
     """
-    return read_table(
-        table, COLUMNS, _row, Report() if report is None else report, MultiturnSkip.BAD_ROW, place
-    )
+    return read_table(table, COLUMNS, _row, report, MultiturnSkip.BAD_ROW, place)
 
 
 def _row(record: Record, line: int) -> Row | None:
@@ -117,7 +118,7 @@ def _row(record: Record, line: int) -> Row | None:
     return Row(
         session=session,
         step=step,
-        structure=record["structureId"].strip() or session.partition("-")[2] or session,
+        structure=record["structureId"].strip() or structure_of(session),
         instruction=cell_text(record["instruction"]),
         question=cell_text(record.get(QUESTION, "")),
         answer=cell_text(record.get(ANSWER, "")),
@@ -128,20 +129,22 @@ def _row(record: Record, line: int) -> Row | None:
 
 @dataclass
 class _Turns:
-    """The turns of one session while its rows are read. `words` is the open turn, None between turns."""
+    """The turns of one session while it is read. `words` is the open turn, None between turns."""
 
-    session: str
+    name: str
+    worlds: Worlds
     report: Report[MultiturnSkip]
     words: list[Utterance] | None = None
     kept: list[Utterance] = field(default_factory=list)  # of turns with an empty world, for the next turn
     dialog: list[list[Utterance]] = field(default_factory=list)
-    worlds: list[BlockGrid] = field(default_factory=list)
+    structures: list[BlockGrid] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)  # those whose worlds these are
 
     def skip(self, reason: MultiturnSkip, step: int | None = None, detail: str = "") -> None:
-        self.report.skip(reason, self.session, step, detail)
+        self.report.skip(reason, self.name, step, detail)
 
-    def hear_architect(self, row: Row) -> None:
+    def hear(self, row: Row) -> None:
+        """Read an architect's row."""
         if row.instruction:
             if self.words is not None:
                 self.skip(MultiturnSkip.JOINED_INSTRUCTION, row.step)
@@ -157,99 +160,103 @@ class _Turns:
         else:
             self.words.append(Utterance(role, text))
 
-    def close(self, world: BlockGrid, step: int) -> None:
-        if self.words is None:
+    def close(self, step: int) -> bool:
+        """Close the open turn with the world of a step; return False if there is none and the session ends."""
+        world = self.worlds.get(step)
+        if world is None:
+            self.skip(MultiturnSkip.MISSING_WORLD, step)
+        elif isinstance(world, DataError):
+            self.skip(MultiturnSkip.BAD_WORLD, step, str(world))
+        elif self.words is None:
             self.skip(MultiturnSkip.STRAY_WORLD, step)
-            return
-        utterances, self.words = self.kept + self.words, None
-        if world.any():
-            self.kept = []
-            self.dialog.append(utterances)
-            self.worlds.append(world)
-            self.steps.append(step)
         else:
-            self.kept = utterances
-            self.skip(MultiturnSkip.EMPTY_WORLD, step)
+            utterances, self.words = self.kept + self.words, None
+            self.kept = []
+            if world.any():
+                self.dialog.append(utterances)
+                self.structures.append(world)
+                self.steps.append(step)
+            else:
+                self.kept = utterances
+                self.skip(MultiturnSkip.EMPTY_WORLD, step)
+        return isinstance(world, np.ndarray)
 
-    def end(self) -> None:
-        if self.words or self.kept:
-            self.skip(
-                MultiturnSkip.UNFINISHED_TURN, None, f"{len(self.kept) + len(self.words or [])} utterances"
-            )
+    def end(self, options: Mapping[str, Any]) -> Subtasks | None:
+        """Return the session; None if it has no turn."""
+        left = len(self.kept) + len(self.words or [])
+        if left:
+            self.skip(MultiturnSkip.UNFINISHED_TURN, None, f"{left} utterances")
+        if not self.structures:
+            self.skip(MultiturnSkip.EMPTY_SESSION)
+            return None
+        return Subtasks(self.dialog, self.structures, task_id=self.name, ids="iglu", **options)
 
 
 def read_session(
-    rows: Iterable[Row],
+    name: str,
+    rows: Sequence[Row] | None,
     worlds: Worlds,
-    report: Report[MultiturnSkip] | None = None,
-    *,
-    progressive: bool = False,
-    invariant: bool | None = None,
+    report: Report[MultiturnSkip],
     steps: dict[str, list[int]] | None = None,
+    **options: Any,
 ) -> Subtasks | None:
-    """Read one session; None if no turn is left.
+    """Read one session from its rows, in any order, and its worlds by step; None if no turn is left.
 
-    Args:
-        rows: rows of one session, in any order.
-        worlds: the session's worlds by step, int8 [9, 11, 11].
-        report: counts what is skipped.
-        progressive: passed to `Subtasks`, whose `task_id` is the session's name.
-        invariant: passed to `Subtasks`.
-        steps: filled with the steps of each turn's world, by the session's name.
-
-    Raises:
-        DataError: if the rows are of several sessions.
-
+    Without rows (None) it has no utterances, and each of its worlds is a turn. `steps` is filled with the steps of the
+    turns' worlds, by the session's name. `options` are `progressive` and `invariant` of the `Subtasks`.
     """
-    report = Report() if report is None else report
-    ordered = sorted(rows, key=lambda row: row.step)
-    names = sorted({row.session for row in ordered})
-    if len(names) > 1:
-        raise DataError(f"the rows are of the sessions {', '.join(names)}, expected those of one session")
-    turns = _Turns(names[0] if names else "", report)
-    session = _exact(ordered, worlds, turns, progressive, invariant)
-    if session is None:
-        seen: set[Row] = set()
-        for row in ordered:
-            known = row in seen
-            seen.add(row)
-            if not row.qualified:
-                turns.skip(MultiturnSkip.UNQUALIFIED, row.step)
-            elif known:
-                turns.skip(MultiturnSkip.DUPLICATE_ROW, row.step)
-            elif row.step % 2:
-                turns.hear_architect(row)
-            elif row.question:
-                turns.add(Role.BUILDER, row.question, row.step)
-            elif not _close_turn(turns, worlds, row.step):
-                break
-        turns.end()
-        if not turns.worlds:
-            turns.skip(MultiturnSkip.EMPTY_SESSION)
-            return None
-        options: dict[str, Any] = {"progressive": progressive, "invariant": invariant}
-        session = Subtasks(turns.dialog, turns.worlds, task_id=turns.session, ids="iglu", **options)
-    report.sessions += 1
-    report.turns += len(session)
-    if steps is not None:
-        steps[turns.session] = turns.steps
+    turns = _Turns(name, worlds, report)
+    if rows is None:
+        _read_worlds(turns)
+        session = turns.end(options)
+    else:
+        ordered = sorted(rows, key=lambda row: row.step)
+        session = _exact(ordered, turns, options)
+        if session is None:
+            _read_ordered(ordered, turns)
+            session = turns.end(options)
+    if session is not None:
+        report.sessions += 1
+        report.turns += len(session)
+        if steps is not None:
+            steps[name] = turns.steps
     return session
 
 
-def _exact(
-    rows: Sequence[Row],
-    worlds: Worlds,
-    turns: _Turns,
-    progressive: bool,
-    invariant: bool | None,
-) -> Subtasks | None:
+def _read_worlds(turns: _Turns) -> None:
+    for step in turns.worlds:
+        turns.words = []
+        if not turns.close(step):
+            break
+    turns.words = None
+
+
+def _read_ordered(rows: Sequence[Row], turns: _Turns) -> None:
+    """Read rows in the order of their steps by the rules of the upstream loader."""
+    seen: set[Row] = set()
+    for row in rows:
+        known = row in seen
+        seen.add(row)
+        if not row.qualified:
+            turns.skip(MultiturnSkip.UNQUALIFIED, row.step)
+        elif known:
+            turns.skip(MultiturnSkip.DUPLICATE_ROW, row.step)
+        elif row.step % 2:
+            turns.hear(row)
+        elif row.question:
+            turns.add(Role.BUILDER, row.question, row.step)
+        elif not turns.close(row.step):
+            break
+
+
+def _exact(rows: Sequence[Row], turns: _Turns, options: Mapping[str, Any]) -> Subtasks | None:
     """Return the session of the `EXACT` column; None if the rows have none, or it does not fit the worlds."""
     exact = [row for row in rows if row.qualified and row.exact]
     if not exact:
         return None
-    fields: dict[str, Any] = {"turns": [], "progressive": progressive, "invariant": invariant}
+    fields: dict[str, Any] = {"turns": [], **options}
     steps: list[int] = []
-    place = f"{turns.session}, {EXACT}"
+    place = f"{turns.name}, {EXACT}"
     try:
         with wrap_errors(place):
             for row in exact:
@@ -259,9 +266,9 @@ def _exact(
                 fields |= {"start": content["start"]} if "start" in content else {}
                 fields["turns"] += content["turns"]
                 steps += [row.step] * len(content["turns"])
-            session, _ = read_task(fields, turns.session)
+            session, _ = read_task(fields, turns.name)
             for turn, step in enumerate(steps):
-                world = worlds.get(step)
+                world = turns.worlds.get(step)
                 is_last = steps[turn + 1 : turn + 2] != [step]
                 same = isinstance(world, np.ndarray) and np.array_equal(world, session.structures[turn])
                 if is_last and not same:
@@ -273,49 +280,27 @@ def _exact(
     return session
 
 
-def _close_turn(turns: _Turns, worlds: Worlds, step: int) -> bool:
-    """Close the open turn with the world of a step; return False if there is none and the session ends."""
-    world = worlds.get(step)
-    if world is None:
-        turns.skip(MultiturnSkip.MISSING_WORLD, step)
-        return False
-    if isinstance(world, DataError):
-        turns.skip(MultiturnSkip.BAD_WORLD, step, str(world))
-        return False
-    turns.close(world, step)
-    return True
-
-
 def group_sessions(
     rows: Iterable[Row],
     worlds: Mapping[str, Worlds],
-    report: Report[MultiturnSkip] | None = None,
-    *,
-    progressive: bool = False,
-    invariant: bool | None = None,
+    report: Report[MultiturnSkip],
     steps: dict[str, list[int]] | None = None,
+    **options: Any,
 ) -> dict[str, list[Subtasks]]:
-    """Return the sessions of a table, by structure, in its order.
+    """Return the sessions of a table, by the structure in their first qualified row, in the order of the table.
 
     `worlds` maps each session to its worlds; see `read_session` for the other arguments.
     """
-    report = Report() if report is None else report
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(row.session, []).append(row)
     sessions: dict[str, list[Subtasks]] = {}
-    for name, session_rows in grouped.items():
+    for name, own in grouped.items():
         if name not in worlds:
             report.skip(MultiturnSkip.NO_WORLDS, name)
             continue
-        session = read_session(
-            session_rows, worlds[name], report, progressive=progressive, invariant=invariant, steps=steps
-        )
+        session = read_session(name, own, worlds[name], report, steps, **options)
         if session is not None:
-            sessions.setdefault(_structure(session_rows), []).append(session)
+            first = next((row for row in own if row.qualified), own[0])
+            sessions.setdefault(first.structure, []).append(session)
     return sessions
-
-
-def _structure(rows: Sequence[Row]) -> str:
-    """Return the structure in the first qualified row of a session."""
-    return next((row.structure for row in rows if row.qualified), rows[0].structure)

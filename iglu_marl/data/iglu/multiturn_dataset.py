@@ -5,19 +5,27 @@ The parsed worlds are cached. The table of utterances is small and parsed each t
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
-from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.core.task import ID_TABLES, Subtasks, Task
 from iglu_marl.core.text import natural_key
-from iglu_marl.data.dataset import Dataset, Record, changes, check_ids, check_task_options, check_version
-from iglu_marl.data.iglu.multiturn import TABLE, WORLDS, MultiturnSkip, group_sessions, read_rows
+from iglu_marl.data.dataset import Dataset, Record, changes, check_task_options, check_version
+from iglu_marl.data.iglu.multiturn import (
+    TABLE,
+    WORLDS,
+    MultiturnSkip,
+    group_sessions,
+    read_rows,
+    read_session,
+    structure_of,
+)
 from iglu_marl.data.iglu.tables import TABLE_LIMIT
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
@@ -40,8 +48,7 @@ class SessionWorlds(RecordedWorlds):
     Attributes:
         sessions: for each session `<attempt>-<structure>` a mapping from steps to files.
         folders: the same for all folders.
-        irregular_folders: folders with other names.
-        irregular_files: files in them, and files that are not called `step-<N>`.
+        irregular_files: files in other folders, and files that are not called `step-<N>`.
 
     """
 
@@ -60,7 +67,6 @@ class SessionWorlds(RecordedWorlds):
         self.sessions = {
             name: steps for name, steps in self.folders.items() if steps and _SESSION.fullmatch(name)
         }
-        self.irregular_folders = [name for name in self.folders if not _SESSION.fullmatch(name)]
 
     def steps(self, session: str) -> dict[int, BlockGrid | DataError]:
         """Return the worlds of a session by step; a damaged world is its error. Raises `DataError` if unknown."""
@@ -72,6 +78,10 @@ class SessionWorlds(RecordedWorlds):
             step: DataError(self.damaged[name]) if name in self.damaged else self[name]
             for step, name in self.folders[session].items()
         }
+
+    def by_session(self) -> dict[str, dict[int, BlockGrid | DataError]]:
+        """Return the worlds of each folder by step."""
+        return {name: self.steps(name) for name in self.folders}
 
 
 def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
@@ -99,6 +109,7 @@ def read_sessions(
         DataError: if the table or the worlds are missing, or the table is damaged.
 
     """
+    report = Report() if report is None else report
     with open_pack(root) as pack:
         worlds = SessionWorlds(_build(pack, progress=False))
         if not pack.has(TABLE) or not worlds.folders:
@@ -106,9 +117,8 @@ def read_sessions(
                 f"{pack.location} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it"
             )
         table = pack.read(TABLE, TABLE_LIMIT)
-    rows = read_rows(table, report, place=f"{pack.location}: {TABLE}")
-    steps = {name: worlds.steps(name) for name in worlds.folders}
-    return group_sessions(rows, steps, report, progressive=progressive, invariant=invariant)
+    rows = read_rows(table, report, f"{pack.location}: {TABLE}")
+    return group_sessions(rows, worlds.by_session(), report, progressive=progressive, invariant=invariant)
 
 
 def _no_table(pack: Pack) -> DataError:
@@ -128,11 +138,11 @@ class MultiturnDataset(Dataset):
 
     Args:
         dataset_version: label of a release; there is one release, and any label stands for it.
-        task_kwargs: options for the tasks: `invariant`, `progressive`.
+        task_kwargs: options for the tasks: `invariant`, and `progressive`: whether the task of a turn links to the
+            next one (`task.next_task`), for live replay.
         path: a zip or folder (see `find_pack`); by default `IGLU_DATA_PATH`, else the pack is fetched.
         dialogs: False: make the sessions of the recorded worlds alone, in the order of steps and without
             utterances. A step with an empty world is merged into the next one.
-        progressive: whether the task of a turn links to the next one (`task.next_task`), for live replay.
         ids: color ids of the grids, "iglu" or "iglu2022".
         fetch: whether the pack may be downloaded.
         follow_links: see `find_pack`.
@@ -154,18 +164,14 @@ class MultiturnDataset(Dataset):
         *,
         path: str | os.PathLike[str] | None = None,
         dialogs: bool = True,
-        progressive: bool = False,
         ids: str = "iglu",
         fetch: bool = True,
         follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         self.dataset_version = check_version(dataset_version)
-        self.color_ids = check_ids(ids)
-        options = {
-            "progressive": progressive,
-            **check_task_options(task_kwargs, ("invariant", "progressive")),
-        }
+        check_option("ids", ids, ID_TABLES)
+        options = check_task_options(task_kwargs, ("invariant", "progressive"))
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
             if dialogs and not pack.has(TABLE):
@@ -177,14 +183,19 @@ class MultiturnDataset(Dataset):
         for name, reason in self.worlds.damaged.items():
             self._report.files.append(Skipped(MultiturnSkip.DAMAGED_FILE, name, None, reason))
         self.steps = {}
-        self._listed: set[str] = set()  # sessions of the table
+        listed: set[str] = set()  # sessions of the table
         if dialogs:
-            self.tasks = self._read_with_table(table, options)
+            rows = read_rows(table, self._report, f"{self.location}: {TABLE}")
+            listed = {row.session for row in rows}
+            for name in self.worlds.sessions:
+                if name not in listed:
+                    self._report.skip(MultiturnSkip.NO_ROWS, name)
+            self.tasks = group_sessions(rows, self.worlds.by_session(), self._report, self.steps, **options)
         else:
             self.tasks = self._read_worlds_only(options)
         for name in self.worlds.irregular_files:
-            folder = name.removeprefix(f"{WORLDS}/").rpartition("/")[0]
-            if folder not in self._listed or not _STEP.fullmatch(name.rpartition("/")[2]):
+            folder, _, file = name.removeprefix(f"{WORLDS}/").rpartition("/")
+            if folder not in listed or not _STEP.fullmatch(file):
                 self._report.skip(MultiturnSkip.IRREGULAR, folder, detail=name)
         if not self.tasks:
             raise DataError(f"{self.location} has no usable session: {self._report}{self._report.example}")
@@ -193,42 +204,20 @@ class MultiturnDataset(Dataset):
                 name: [_in_2022_ids(session) for session in sessions] for name, sessions in self.tasks.items()
             }
 
-    def _read_with_table(self, table: bytes, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
-        rows = read_rows(table, self._report, place=f"{self.location}: {TABLE}")
-        self._listed = {row.session for row in rows}
-        for name in self.worlds.sessions:
-            if name not in self._listed:
-                self._report.skip(MultiturnSkip.NO_ROWS, name)
-        worlds = {name: self.worlds.steps(name) for name in self.worlds.folders}
-        return group_sessions(rows, worlds, self._report, steps=self.steps, **options)
-
     def _read_worlds_only(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
         """Return the sessions in the order of structure and attempt."""
         sessions: dict[str, list[Subtasks]] = {}
-        for name in sorted(self.worlds.sessions, key=_natural):
-            worlds = self._filled_worlds(name)
-            if not worlds:
-                self._report.skip(MultiturnSkip.EMPTY_SESSION, name)
-                continue
-            self.steps[name] = list(worlds)
-            session = Subtasks([""] * len(worlds), list(worlds.values()), task_id=name, ids="iglu", **options)
-            self._report.sessions += 1
-            self._report.turns += len(session)
-            sessions.setdefault(name.partition("-")[2], []).append(session)
-        return sessions
 
-    def _filled_worlds(self, session: str) -> dict[int, BlockGrid]:
-        """Return the non-empty worlds of a session by step, up to the first damaged one."""
-        filled: dict[int, BlockGrid] = {}
-        for step, world in self.worlds.steps(session).items():
-            if isinstance(world, DataError):
-                self._report.skip(MultiturnSkip.BAD_WORLD, session, step, str(world))
-                break
-            if world.any():
-                filled[step] = world
-            else:
-                self._report.skip(MultiturnSkip.EMPTY_WORLD, session, step)
-        return filled
+        def order(name: str) -> list[Any]:  # c18 before c116, and of c18 the attempt 9 before 23
+            attempt, _, structure = name.partition("-")
+            return [natural_key(structure), int(attempt)]
+
+        for name in sorted(self.worlds.sessions, key=order):
+            worlds = self.worlds.steps(name)
+            session = read_session(name, None, worlds, self._report, self.steps, **options)
+            if session is not None:
+                sessions.setdefault(structure_of(name), []).append(session)
+        return sessions
 
     def file_of(self, session: str, turn: int) -> str:
         """Return the file of a turn's final world, a key of `worlds`."""
@@ -266,19 +255,15 @@ def _clear(session: Subtasks, turn: int) -> bool | None:
     return not any(utterance.role is Role.BUILDER for utterance in dialogue) if dialogue else None
 
 
-def _natural(session: str) -> tuple[list[tuple[int, str]], int]:
-    """Sort key: "9-c18" before "23-c18", and "c18" before "c116"."""
-    attempt, _, structure = session.partition("-")
-    return natural_key(structure), int(attempt)
-
-
 def _in_2022_ids(session: Subtasks) -> Subtasks:
-    other = copy.copy(session)
+    table, start = IGLU2022_ID_OF_IGLU, session.starting_grid
     return Subtasks(
-        other.turns,
-        [IGLU2022_ID_OF_IGLU[world] for world in other.structures],
-        progressive=other.progressive,
-        invariant=other.invariant,
-        task_id=other.task_id,
+        session.turns,
+        [table[world] for world in session.structures],
+        starting_grid=None if start is None else table[start],
+        full_grid=table[session.full_grid],
+        progressive=session.progressive,
+        invariant=session.invariant,
+        task_id=session.task_id,
         ids="iglu2022",
     )

@@ -18,17 +18,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
-from iglu_marl.core.task import Task
+from iglu_marl.core.task import ID_TABLES, Task
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.dataset import Dataset, changes, check_ids, check_task_options, check_version
+from iglu_marl.data.dataset import Dataset, changes, check_task_options, check_version
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, Record, cell_text, read_table
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
@@ -40,6 +41,7 @@ from iglu_marl.data.report import Report, Skipped, SkipReason
 PACK = "iglu-singleturn"
 TABLE, BANK = "clarifying_questions_train.csv", "question_bank.csv"
 STARTS, TARGETS = "initial_world_states/", "target_world_states/"
+REBUILT, ORIGINALS = f"{TARGETS}builder-data/cq-game-", f"{TARGETS}builder-data/actionHit/game-"
 COLUMNS = ("GameId", "InitializedWorldPath", "InputInstruction", "IsInstructionClear")
 VERSION = f"1-{WORLDS_VERSION}"  # of the cache entry
 
@@ -47,8 +49,6 @@ Rules = Literal["lenient", "default", "strict"]
 Target = Literal["rebuilt", "original"]
 RULES = ("lenient", "default", "strict")
 
-_REBUILT = re.compile(r"target_world_states/builder-data/cq-game-(\w+)/[^/]+")
-_ORIGINAL = re.compile(r"target_world_states/builder-data/actionHit/game-(\w+)/[^/]+")
 _QID = re.compile(r"[\w-]+")
 
 
@@ -114,27 +114,26 @@ class Game:
     @property
     def rebuilt_path(self) -> str:
         """File of the world that B built, if there is one."""
-        return f"{TARGETS}builder-data/cq-game-{self.number}/step-{self.session}"
+        return f"{REBUILT}{self.number}/step-{self.session}"
 
     @property
     def original_path(self) -> str:
         """File of the world that A built, if there is one."""
-        return f"{TARGETS}builder-data/actionHit/game-{self.number}/game-{self.number}-step-action"
+        return f"{ORIGINALS}{self.number}/game-{self.number}-step-action"
+
+    def target_path(self, target: str) -> str:
+        """File of the "rebuilt" or "original" world."""
+        return self.rebuilt_path if target == "rebuilt" else self.original_path
 
 
 def read_games(
-    table: bytes | str,
-    report: Report[SingleturnSkip] | None = None,
-    *,
-    columns: Sequence[str] = COLUMNS,
-    place: str = TABLE,
+    table: bytes | str, report: Report[SingleturnSkip], place: str, columns: Sequence[str] = COLUMNS
 ) -> list[Game]:
     """Return the rows of a table of games in order, including repeated rows.
 
     Unusable rows are counted in `report`. Raises `DataError` if this is not a table with `columns`; `place` names it in
     the message.
     """
-    report = Report() if report is None else report
     games = read_table(table, columns, _game, report, SingleturnSkip.BAD_ROW, place)
     report.games = len({game.game_id for game in games})
     return games
@@ -181,18 +180,18 @@ class _GameFilter:
     target: str
     report: Report[SingleturnSkip]
 
-    def skip(self, reason: SingleturnSkip, game: Game, detail: str = "") -> None:
-        self.report.skip(reason, game.game_id, None, detail)
-
     def usable(self, games: list[Game]) -> list[tuple[Game, BlockGrid, BlockGrid]]:
         """Return the games that give tasks, with their start and target worlds."""
         chosen = []
         for game in self._once_each(games):
-            start, target = self.worlds.get(game.start_path), self._target(game)
-            fault = self._fault(game, start, target)
-            if fault is not None:
-                self.skip(fault, game, self._cause(game, fault))
-            elif start is not None and target is not None:
+            start, target = self.worlds.get(game.start_path), self.worlds.get(game.target_path(self.target))
+            if start is None:
+                self._skip_start(game)
+            elif target is None:
+                self._skip_target(game)
+            elif (fault := self._mismatch(game, start, target)) is not None:
+                self.report.skip(fault, game.game_id)
+            else:
                 chosen.append((game, start, target))
         return chosen
 
@@ -202,27 +201,35 @@ class _GameFilter:
         kept = []
         for game in games:
             first = seen.setdefault(game.game_id, game)
-            same = first is not game and {**vars(first), "line": 0} == {**vars(game), "line": 0}
+            same = first is not game and replace(first, line=0) == replace(game, line=0)
             self.report.repeated_rows += same
             if first is game or self.rules != "lenient":
                 kept.append(game)
             elif not same:
-                self.skip(SingleturnSkip.OTHER_ROW_OF_GAME, game, f"line {game.line}")
+                self.report.skip(SingleturnSkip.OTHER_ROW_OF_GAME, game.game_id, None, f"line {game.line}")
         return kept
 
-    def _path(self, game: Game) -> str:
-        return game.rebuilt_path if self.target == "rebuilt" else game.original_path
+    def _skip_start(self, game: Game) -> None:
+        damage = self.worlds.damaged.get(game.start_path)
+        reason = SingleturnSkip.START_MISSING if damage is None else SingleturnSkip.START_DAMAGED
+        self.report.skip(reason, game.game_id, None, damage or game.start_path)
 
-    def _target(self, game: Game) -> BlockGrid | None:
-        return self.worlds.get(self._path(game))
+    def _skip_target(self, game: Game) -> None:
+        damage = self.worlds.damaged.get(game.target_path(self.target))
+        if damage is not None:
+            reason = SingleturnSkip.TARGET_DAMAGED
+        elif self.target == "original":
+            reason = SingleturnSkip.ORIGINAL_MISSING
+        elif self.rules != "lenient":
+            reason = SingleturnSkip.TARGET_WORLD_MISSING
+        elif game.clear:
+            reason = SingleturnSkip.CLEAR_BUT_TARGET_MISSING
+        else:
+            reason = SingleturnSkip.UNCLEAR_NO_TARGET
+        self.report.skip(reason, game.game_id, None, damage or "")
 
-    def _fault(self, game: Game, start: BlockGrid | None, target: BlockGrid | None) -> SingleturnSkip | None:
-        """Return why a game gives no task. The order of the checks is that of the upstream rules."""
-        if start is None:
-            damaged = game.start_path in self.worlds.damaged
-            return SingleturnSkip.START_DAMAGED if damaged else SingleturnSkip.START_MISSING
-        if target is None:
-            return self._no_target(game)
+    def _mismatch(self, game: Game, start: BlockGrid, target: BlockGrid) -> SingleturnSkip | None:
+        """Return why a target gives no task by the upstream rules, which check in this order."""
         if self.rules == "lenient":
             return None
         strict = self.rules == "strict"
@@ -234,21 +241,6 @@ class _GameFilter:
         if strict and not np.array_equal(original, target):
             return SingleturnSkip.MULTITURN_TARGET_MISMATCH
         return None
-
-    def _no_target(self, game: Game) -> SingleturnSkip:
-        if self._path(game) in self.worlds.damaged:
-            return SingleturnSkip.TARGET_DAMAGED
-        if self.target == "original":
-            return SingleturnSkip.ORIGINAL_MISSING
-        if self.rules != "lenient":
-            return SingleturnSkip.TARGET_WORLD_MISSING
-        return SingleturnSkip.CLEAR_BUT_TARGET_MISSING if game.clear else SingleturnSkip.UNCLEAR_NO_TARGET
-
-    def _cause(self, game: Game, fault: SingleturnSkip) -> str:
-        if fault is SingleturnSkip.START_MISSING:
-            return game.start_path
-        path = game.start_path if fault is SingleturnSkip.START_DAMAGED else self._path(game)
-        return self.worlds.damaged.get(path, "")
 
     def count_files(self, games: list[Game], hidden: list[str]) -> None:
         """Report the files that no game of the table uses."""
@@ -262,9 +254,9 @@ class _GameFilter:
 
 
 def _unused(name: str) -> SingleturnSkip:
-    if _ORIGINAL.fullmatch(name):
+    if name.startswith(ORIGINALS):
         return SingleturnSkip.ORPHAN_ORIGINAL
-    return SingleturnSkip.ORPHAN_REBUILT if _REBUILT.fullmatch(name) else SingleturnSkip.UNUSED_START
+    return SingleturnSkip.ORPHAN_REBUILT if name.startswith(REBUILT) else SingleturnSkip.UNUSED_START
 
 
 class SingleturnDataset(Dataset):
@@ -307,14 +299,14 @@ class SingleturnDataset(Dataset):
         follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
-        if rules not in RULES:
-            raise ConfigError(f"rules is {rules!r}, expected one of {', '.join(RULES)}")
+        check_option("rules", rules, RULES)
         if target not in ("rebuilt", "original") or (target == "original" and rules != "lenient"):
             raise ConfigError(
                 f"target is {target!r} with {rules!r} rules, expected 'rebuilt', or 'original' with lenient ones"
             )
         self.dataset_version, self.rules, self.target = check_version(dataset_version), rules, target
-        self.color_ids = check_ids(ids)
+        check_option("ids", ids, ID_TABLES)
+        self.color_ids = ids
         self._options = check_task_options(task_kwargs, ("invariant",))
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
@@ -326,12 +318,12 @@ class SingleturnDataset(Dataset):
                 )
             arrays = cached(pack, "iglu-singleturn", VERSION, lambda: _build(pack, progress))
         self.worlds = RecordedWorlds(arrays)
-        rows = read_games(arrays["table"].tobytes(), self._report, place=f"{self.location}: {TABLE}")
+        rows = read_games(arrays["table"].tobytes(), self._report, f"{self.location}: {TABLE}")
         games = _GameFilter(self.worlds, rules, target, self._report)
         self.games: dict[str, Game] = {}
-        self.tasks = {}
         for game in rows:
             self.games.setdefault(game.game_id, game)
+        self.tasks = {}
         for game, start, built in games.usable(rows):
             self.tasks.setdefault(game.start, []).append(self._task(game, start, built))
         games.count_files(rows, read_json(arrays["hidden"]))
@@ -364,8 +356,7 @@ class SingleturnDataset(Dataset):
         task, game = self.by_id(name), self.games[name]
         if task.target_grid.any() or not task.start_grid.any():
             return False
-        path = game.rebuilt_path if self.target == "rebuilt" else game.original_path
-        return not self.worlds.file(path).set_up
+        return not self.worlds.file(game.target_path(self.target)).set_up
 
     def tasks_by_file(self) -> dict[str, Task]:
         """Return each game's task by the files of its target worlds, which have the builders' action logs."""

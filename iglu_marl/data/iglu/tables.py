@@ -91,19 +91,11 @@ def read_table(
     bad_row: SkipReason,
     place: str,
 ) -> list[Row]:
-    """Return the rows of a CSV table with a header, in order.
+    """Return the rows of a CSV table with a header, in order, as `parse` makes them of cells by column and the line.
 
-    Args:
-        table: the text.
-        columns: names of the required columns; the first identifies a row in the report.
-        parse: makes a row of its cells by column and its line; None if it is not usable.
-        report: counts the rows. Those that are not usable are entries of it, and a warning if they are many.
-        bad_row: the reason of these entries.
-        place: name of the table in messages.
-
-    Raises:
-        DataError: if the text is not UTF-8 or lacks a column.
-
+    Rows that cannot be read, or for which `parse` returns None, are entries of the report with the reason `bad_row`;
+    the first of the required `columns` names them. Many of them are also a warning. `place` names the table. Raises
+    `DataError` if the text is not UTF-8 or lacks a column.
     """
     rows: list[Row] = []
     for line, record in _records(table, columns, place):

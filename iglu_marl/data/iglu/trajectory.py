@@ -24,10 +24,10 @@ from iglu_marl.core.grid import MIN_Y, BlockGrid, Cell, blocks_to_grid, color_at
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.data.iglu.action_log import AvatarMoved, BuildRecording, Changed, Looked, to_blocks
-from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, FLOOR_Y, VoxelWorld
+from iglu_marl.data.iglu.action_log import AvatarMoved, BuildRecording, Changed, Looked, to_block, to_blocks
+from iglu_marl.data.iglu.world_files import FLOOR_Y, VoxelWorld
+from iglu_marl.data.situations import EYE_HEIGHT
 
-EYE_HEIGHT = 1.25  # cells above the feet, as for this project's builder
 RECORDED_EYE_HEIGHT = 1.12  # cells above the feet, the camera of the browser tool
 START_POSITION = (0.0, 63.0, 0.0)  # of an avatar that has not moved yet
 
@@ -111,7 +111,11 @@ def trajectory_of(
                 seen = True
                 if tick > begin:
                     for cell, _, voxel in event.changes:
-                        _note(len(ticks), cell, voxel, edits, odd)
+                        block = to_block(cell, voxel)
+                        if block is None:
+                            odd.append((len(ticks), (cell[0], cell[1] - FLOOR_Y, cell[2]), voxel))
+                        else:
+                            edits.append(RecordedEdit(len(ticks), block[:3], block[3]))
         pose = to_pose(position, *look, eye_height)
         if tick <= begin:
             poses[0] = pose
@@ -128,16 +132,6 @@ def trajectory_of(
         _grid(recording.log.world()),
         tuple(odd),
     )
-
-
-def _note(
-    frame: int, cell: Cell, voxel: int, edits: list[RecordedEdit], odd: list[tuple[int, Cell, int]]
-) -> None:
-    x, y, z = cell[0], cell[1] - FLOOR_Y, cell[2]
-    if in_zone(x, y, z) and (not voxel or voxel in COLOR_OF_VOXEL):
-        edits.append(RecordedEdit(frame, (x, y, z), int(COLOR_OF_VOXEL[voxel]) if voxel else 0))
-    else:
-        odd.append((frame, (x, y, z), voxel))
 
 
 def _grid(world: VoxelWorld) -> BlockGrid:
@@ -242,6 +236,8 @@ class _Follower:
         self.frames: list[int] = []
         self.errors: list[tuple[float, float]] = []
         self.added = 0
+        self.frame = 0  # the one that is followed, and its pose
+        self.wanted = path.poses[0]
 
     def follow(self, stride: int) -> ControlSequence:
         path = self.path
@@ -250,10 +246,12 @@ class _Follower:
             by_frame.setdefault(edit.frame, []).append(number)
         done = np.zeros(len(path.edits), bool)
         for frame in range(len(path)):
+            self.frame, self.wanted = frame, path.poses[max(frame - 1, 0)]
             for number in by_frame.get(frame, ()):
-                done[number] = self.edit(path.edits[number], path.poses[max(frame - 1, 0)], frame)
+                done[number] = self._edit(path.edits[number])
             if frame and (frame % stride == 0 or frame in by_frame or frame == len(path) - 1):
-                self.go(path.poses[frame], frame)
+                self.wanted = path.poses[frame]
+                self._do(self._towards(self.wanted))
         errors = np.array(self.errors, np.float64).reshape(-1, 2)
         grid = self.worlds.grid[0].copy()
         grid.setflags(write=False)
@@ -263,7 +261,7 @@ class _Follower:
             path, self.actions, frames, errors[:, 0], errors[:, 1], done, self.added, grid, wrong
         )
 
-    def act(self, worlds: Worlds, **parts: Any) -> dict[str, Any]:
+    def _act(self, worlds: Worlds, parts: dict[str, Any]) -> dict[str, Any]:
         action: dict[str, Any] = {
             "move_x": np.zeros((), np.float32),
             "move_y": np.zeros((), np.float32),
@@ -278,82 +276,67 @@ class _Follower:
         step_at(worlds.state, 0, records, index)
         return action
 
-    def note(self, action: dict[str, Any], frame: int, wanted: Array) -> None:
-        self.actions.append(action)
-        self.frames.append(frame)
+    def _do(self, parts: dict[str, Any]) -> None:
+        """Make one action, and note it with its distance from the recorded pose."""
+        self.actions.append(self._act(self.worlds, parts))
+        self.frames.append(self.frame)
         now = self.worlds.pose[0]
-        self.errors.append((float(np.linalg.norm(now[:3] - wanted[:3])), _angle(now, wanted)))
+        self.errors.append((float(np.linalg.norm(now[:3] - self.wanted[:3])), _angle(now, self.wanted)))
 
-    def go(self, wanted: Array, frame: int) -> None:
-        """Make one action towards a pose."""
-        parts = self._towards(self.worlds.pose[0], wanted)
-        self.note(self.act(self.worlds, **parts), frame, wanted)
-
-    @staticmethod
-    def _towards(now: Array, wanted: Array) -> dict[str, Any]:
-        move = np.clip(_reachable(wanted)[:3] - now[:3], -1.0, 1.0).astype(np.float32)
-        axes = {
-            name: np.array(value) for name, value in zip(("move_x", "move_y", "move_z"), move, strict=True)
+    def _towards(self, pose: Array) -> dict[str, Any]:
+        now = self.worlds.pose[0]
+        x, y, z = np.clip(_reachable(pose)[:3] - now[:3], -1.0, 1.0).astype(np.float32)
+        return {
+            "move_x": np.array(x),
+            "move_y": np.array(y),
+            "move_z": np.array(z),
+            "camera": _turn(now, pose),
         }
-        return {**axes, "camera": _turn(now, wanted)}
 
-    def edit(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
+    def _edit(self, edit: RecordedEdit) -> bool:
         """Make an edit, after breaking a block in its cell; return whether it was made."""
         there = color_at(self.worlds.grid[0], edit.cell)
         if there == edit.color:
             return True
-        if (
-            there
-            and edit.color
-            and not self._edit_once(RecordedEdit(edit.frame, edit.cell, 0), wanted, frame)
-        ):
+        in_the_way = there and edit.color
+        if in_the_way and not self._edit_once(RecordedEdit(edit.frame, edit.cell, 0)):
             return False
-        return self._edit_once(edit, wanted, frame)
+        return self._edit_once(edit)
 
-    def _edit_once(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
+    def _edit_once(self, edit: RecordedEdit) -> bool:
         pose = self.worlds.pose[0].copy()
-        for gaze in self._gazes(edit, pose, wanted):
-            parts = self._hands(edit, pose, gaze)
-            if self._works(edit, pose, parts):
-                self.note(self.act(self.worlds, **parts), frame, wanted)
-                return True
+        if any(self._edit_here(edit, gaze) for gaze in self._gazes(edit, pose, self.wanted)):
+            return True
         for place in _places(edit.cell, pose):
             for gaze in self._aims(edit, place):
-                if self._works(edit, place, self._hands(edit, place, gaze)):
-                    self._go_to(place, frame, wanted)
-                    parts = self._hands(edit, self.worlds.pose[0], gaze)
-                    if self._works(edit, self.worlds.pose[0], parts):
-                        self.note(self.act(self.worlds, **parts), frame, wanted)
+                if self._works(edit, place, _hands(edit, place, gaze)):
+                    self._go_to(place)
+                    if self._edit_here(edit, gaze):
                         return True
         return False
 
-    def _go_to(self, place: Array, frame: int, wanted: Array) -> None:
+    def _edit_here(self, edit: RecordedEdit, gaze: tuple[float, float]) -> bool:
+        pose = self.worlds.pose[0].copy()
+        hands = _hands(edit, pose, gaze)
+        works = self._works(edit, pose, hands)
+        if works:
+            self._do(hands)
+        return works
+
+    def _go_to(self, place: Array) -> None:
         for _ in range(16):  # the zone is 11 cells wide
             if np.abs(self.worlds.pose[0][:3] - place[:3]).max() < 1e-6:
                 return
-            self.note(self.act(self.worlds, **self._towards(self.worlds.pose[0], place)), frame, wanted)
+            self._do(self._towards(place))
             self.added += 1
 
-    def _hands(self, edit: RecordedEdit, pose: Array, gaze: tuple[float, float]) -> dict[str, Any]:
-        camera = _turn(pose, np.array([*pose[:3], *gaze]))
-        return {
-            "camera": camera,
-            "use": int(edit.color > 0),
-            "attack": int(edit.color == 0),
-            "hotbar": edit.color,
-        }
-
-    def _works(self, edit: RecordedEdit, pose: Array, parts: dict[str, Any]) -> bool:
+    def _works(self, edit: RecordedEdit, pose: Array, hands: dict[str, Any]) -> bool:
         """Whether these controls make the edit from a pose, tried in a copy of the world."""
         self.trial.state[:] = self.worlds.state
         self.trial.pose[0] = pose
-        self.act(self.trial, **parts)
-        change = self.trial.state["change"][0]
-        return (
-            tuple(change[:3].tolist()) == edit.cell
-            and int(change[4]) == edit.color
-            and change[3] != change[4]
-        )
+        self._act(self.trial, hands)
+        *cell, before, after = self.trial.state["change"][0].tolist()[:5]
+        return tuple(cell) == edit.cell and after == edit.color and before != after
 
     def _gazes(self, edit: RecordedEdit, pose: Array, wanted: Array) -> Iterator[tuple[float, float]]:
         """Yield the recorded gaze, then gazes at the block's faces by their angle to it."""
@@ -369,18 +352,30 @@ class _Follower:
         for axis, sign in itertools.product(range(3), (-1, 1)):
             step = np.zeros(3)
             step[axis] = sign
-            if edit.color and not self._solid(cell + step):
+            x, y, z = (cell + step).astype(int).tolist()
+            if edit.color and not is_solid(self.worlds.grid[0], (x, y, z)):
                 continue
             for u, v in itertools.product((0.0, -0.3, 0.3), repeat=2):
                 point = cell + 0.5 * step
                 point[(axis + 1) % 3] += u
                 point[(axis + 2) % 3] += v
-                found.append(_gaze(point - pose[:3]))
+                found.append(gaze_along(point - pose[:3]))
         return found
 
-    def _solid(self, cell: Array) -> bool:
-        x, y, z = (int(part) for part in cell)
-        return y < MIN_Y or (in_zone(x, y, z) and color_at(self.worlds.grid[0], (x, y, z)) != 0)
+
+def _hands(edit: RecordedEdit, pose: Array, gaze: tuple[float, float]) -> dict[str, Any]:
+    camera = _turn(pose, np.array([*pose[:3], *gaze]))
+    return {
+        "camera": camera,
+        "use": int(edit.color > 0),
+        "attack": int(edit.color == 0),
+        "hotbar": edit.color,
+    }
+
+
+def is_solid(world: BlockGrid, cell: Cell) -> bool:
+    """Whether a cell holds a block or is below the ground."""
+    return cell[1] < MIN_Y or (in_zone(*cell) and color_at(world, cell) != 0)
 
 
 def _places(cell: Cell, pose: Array) -> list[Array]:
@@ -402,15 +397,17 @@ def _turn(now: Array, wanted: Array) -> npt.NDArray[np.float32]:
     return np.array([yaw, np.clip(wanted[4], -90.0, 90.0) - now[4]], np.float32)
 
 
-def _gaze(direction: Array) -> tuple[float, float]:
-    x, y, z = direction
+def gaze_along(direction: Array) -> tuple[float, float]:
+    """Return the yaw 0..360 and pitch in degrees of a gaze along a vector."""
+    x, y, z = direction.tolist()
     return math.degrees(math.atan2(x, -z)) % 360.0, math.degrees(math.atan2(y, math.hypot(x, z)))
 
 
-def _sight(pose: Array) -> Array:
-    yaw, pitch = math.radians(pose[3]), math.radians(pose[4])
+def view_of(yaw_deg: float, pitch_deg: float) -> Array:
+    """Return the unit vector of a gaze, float64 [3]."""
+    yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
     return np.array([math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch)])
 
 
 def _angle(one: Array, other: Array) -> float:
-    return math.degrees(math.acos(min(1.0, max(-1.0, float(_sight(one) @ _sight(other))))))
+    return math.degrees(math.acos(min(1.0, max(-1.0, float(view_of(*one[3:]) @ view_of(*other[3:]))))))

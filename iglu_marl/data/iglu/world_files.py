@@ -21,7 +21,7 @@ from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, json_array, read_json
 from iglu_marl.data.progress import track
 
-VERSION = "3"  # of the arrays; increase it when they change
+VERSION = "4"  # of the arrays; increase it when they change
 
 WORLD_LIMIT = 32 * MIB  # bytes of a world file; upstream's largest one has 0.9 MB
 LOG_KEY = "tape"  # of a world file: the builder's action log
@@ -94,7 +94,7 @@ def read_voxel_grid(state: Any, place: str) -> npt.NDArray[np.int8]:
     return grid
 
 
-def read_avatar(world: Mapping[str, Any]) -> tuple[list[float] | None, list[float] | None]:
+def read_avatar(world: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the avatar's feet (x, y, z) and look (pitch, yaw in radians) of a world file; None if unknown."""
     avatar = world.get("avatarInfo")
     place = avatar if isinstance(avatar, Mapping) else {}
@@ -120,27 +120,12 @@ class RecordedWorld:
     """One world file."""
 
     name: str  # the file, relative to the pack
-    voxels: BlockGrid  # int8 [9, 11, 11], the voxel engine's ids (0: air)
-    # x, y, z of the feet at the end, in the engine's coordinates; NaN if unknown
-    avatar_pos: tuple[float, ...]
+    # int8 [9, 11, 11], the voxel engine's ids (0: air). From `SECOND_PALETTE` on, this annotator placed the block
+    # (target worlds of the single-turn pack).
+    voxels: BlockGrid
+    avatar_pos: tuple[float, ...]  # feet at the end, in the engine's coordinates; NaN if unknown
     avatar_look: tuple[float, ...]  # pitch, yaw in radians at the end; NaN if unknown
-    previous_voxels: BlockGrid | None = None  # the world before the step; only some early sessions have it
-    set_up: bool = True  # whether the action log shows that the start world was set up
-
-    @property
-    def grid(self) -> BlockGrid:
-        """The world, int8 [9, 11, 11] in this project's color ids."""
-        return voxel_colors(self.voxels)
-
-    @property
-    def previous(self) -> BlockGrid | None:
-        """The world before the step in this project's color ids, or None."""
-        return None if self.previous_voxels is None else voxel_colors(self.previous_voxels)
-
-    @property
-    def placed(self) -> npt.NDArray[np.bool_]:
-        """Cells whose block this annotator placed, bool [9, 11, 11] (target worlds of the single-turn pack)."""
-        return self.voxels >= SECOND_PALETTE
+    set_up: bool  # whether the action log shows that the start world was set up
 
 
 class RecordedWorlds(Mapping[str, BlockGrid]):
@@ -157,7 +142,6 @@ class RecordedWorlds(Mapping[str, BlockGrid]):
         self.voxels.setflags(write=False)
         self._avatars = arrays["avatars"]
         self._set_up = arrays["set_up"]
-        self._previous = dict(zip(arrays["previous_of"].tolist(), arrays["previous"], strict=True))
         self.damaged: dict[str, str] = read_json(arrays["damaged"])
 
     def __getitem__(self, name: str) -> BlockGrid:
@@ -175,18 +159,8 @@ class RecordedWorlds(Mapping[str, BlockGrid]):
             reason = self.damaged.get(name)
             raise DataError(reason or f"there is no world {name!r}, expected one of {len(self)} names")
         number = self._index[name]
-        avatar = self._avatars[number].tolist()
-        return RecordedWorld(
-            name,
-            self.voxels[number],
-            tuple(avatar[:3]),
-            tuple(avatar[3:]),
-            self._previous.get(number),
-            bool(self._set_up[number]),
-        )
-
-    def __copy__(self) -> RecordedWorlds:
-        return self
+        x, y, z, pitch, yaw = self._avatars[number].tolist()
+        return RecordedWorld(name, self.voxels[number], (x, y, z), (pitch, yaw), bool(self._set_up[number]))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RecordedWorlds:
         return self  # immutable
@@ -203,7 +177,6 @@ def read_recorded(
     voxels: list[npt.NDArray[np.int8]] = []
     avatars: list[list[float]] = []
     set_up: list[bool] = []
-    previous: dict[int, npt.NDArray[np.int8]] = {}
     damaged: dict[str, str] = {}
     for name in track(names, label, len(names), progress):
         try:
@@ -211,7 +184,9 @@ def read_recorded(
                 world = parse_world(pack.read(name, WORLD_LIMIT), name)
                 grid = read_voxel_grid(world.get("worldEndingState"), name)
                 if world.get(PREVIOUS_KEY) is not None:
-                    previous[len(read)] = read_voxel_grid(world[PREVIOUS_KEY], f"{name}: {PREVIOUS_KEY}")
+                    read_voxel_grid(
+                        world[PREVIOUS_KEY], f"{name}: {PREVIOUS_KEY}"
+                    )  # a damaged one spoils the file
         except DataError as error:
             damaged[name] = str(error)
             continue
@@ -220,13 +195,10 @@ def read_recorded(
         voxels.append(grid)
         avatars.append([*(position or [np.nan] * 3), *(look or [np.nan] * 2)])
         set_up.append(_SET_UP in str(world.get(LOG_KEY)))
-    shape = (-1, *ZONE_SHAPE)
     return {
         "names": np.array(read, dtype=str) if read else np.zeros(0, dtype="U1"),
-        "voxels": np.array(voxels, dtype=np.int8).reshape(shape),
+        "voxels": np.array(voxels, dtype=np.int8).reshape(-1, *ZONE_SHAPE),
         "avatars": np.array(avatars, dtype=np.float64).reshape(-1, 5),
         "set_up": np.array(set_up, dtype=np.bool_),
-        "previous_of": np.array(list(previous), dtype=np.int64),
-        "previous": np.array(list(previous.values()), dtype=np.int8).reshape(shape),
         "damaged": json_array(damaged),
     }

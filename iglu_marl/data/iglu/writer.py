@@ -28,17 +28,16 @@ from iglu_marl.core.files import new_folder
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data.iglu.action_log_writer import BuilderPath, Pose, world_file
-from iglu_marl.data.iglu.multiturn import EXACT, TABLE, WORLDS
+from iglu_marl.data.iglu.multiturn import ANSWER, EXACT, QUESTION, TABLE, WORLDS, structure_of
 from iglu_marl.data.report import Report, SkipReason
 from iglu_marl.data.task_fields import block_fields, turn_fields
 
 COLUMNS = (
-    *("PartitionKey", "RowKey", "StepId", "structureId", "attemptId", "Role", "IsHITQualified", "WorkerId"),
-    *("Timestamp", "instruction", "views", "IsBuiltStructureComplete", "InputInstruction", "InputViews"),
-    *("InputScreenshotPath", "IsInstructionClear", "ClarifyingQuestion", "InputClarifyingQuestion"),
-    *("IsClarifyingQuestionClear", "Answer4ClarifyingQuestion", "InputAnswer4ClarifyingQuestion"),
-    "IsInstructionQAClear",
-)
+    "PartitionKey RowKey StepId structureId attemptId Role IsHITQualified WorkerId Timestamp instruction views "
+    "IsBuiltStructureComplete InputInstruction InputViews InputScreenshotPath IsInstructionClear "
+    f"{QUESTION} InputClarifyingQuestion IsClarifyingQuestionClear {ANSWER} InputAnswer4ClarifyingQuestion "
+    "IsInstructionQAClear"
+).split()
 LONGEST_CELL = 100_000  # characters; CSV readers have a limit near this
 _NAME = re.compile(r"(?!\.{1,2}$)[\w.-]{1,200}")  # a folder name on any file system
 _STRUCTURE = re.compile(r"[\w.-]+")
@@ -76,16 +75,6 @@ class SessionRecord:
     turns: tuple[SessionTurn, ...]
     start: BlockGrid | None = None
 
-    @classmethod
-    def of(cls, session: Subtasks, structure: str | None = None) -> SessionRecord:
-        """Return the record of a session. The structure defaults to the second part of its name."""
-        name = session.task_id or "session"
-        turns = tuple(
-            SessionTurn(dialogue, grid)
-            for dialogue, grid in zip(session.turns, session.structures, strict=True)
-        )
-        return cls(name, structure or name.partition("-")[2] or name, turns, session.starting_grid)
-
 
 class EpisodeRecorder:
     """Records an episode turn by turn: `play(env, agents, on_step=recorder)`, then `recorder.session(...)`.
@@ -104,7 +93,7 @@ class EpisodeRecorder:
         self._words: list[Utterance] = []
         self._path: list[tuple[Pose, BlockGrid]] = []
         self._start: BlockGrid = _frozen(np.zeros(ZONE_SHAPE) if episode is None else episode.worlds.grid[0])
-        self._world = self._start
+        self._turn_start = self._world = self._start  # before the open turn; now
         self._steps = -1
 
     def __call__(self, env: Any) -> None:
@@ -113,24 +102,26 @@ class EpisodeRecorder:
         steps = int(episode.worlds.steps[0])
         if episode is not self._episode or steps < self._steps or len(episode.dialogue) < self._heard:
             self._forget(episode)
-        acted = steps > self._steps >= 0
-        grid = self._path[-1][1] if self._path else self._world
-        if acted:
-            if not np.array_equal(grid, episode.worlds.grid[0]):
-                grid = _frozen(episode.worlds.grid[0])
+        if steps > self._steps >= 0:
+            if not np.array_equal(self._world, episode.worlds.grid[0]):
+                self._world = _frozen(episode.worlds.grid[0])
             x, y, z, yaw, pitch = episode.worlds.pose[0].tolist()
-            self._path.append(((x, y, z, yaw, pitch), grid))
+            self._path.append(((x, y, z, yaw, pitch), self._world))
         self._steps = steps
         for utterance in episode.dialogue[self._heard :]:
             spoke = any(earlier.role is utterance.role is Role.ARCHITECT for earlier in self._words)
-            if spoke and not np.array_equal(grid, self._world):
-                self._close(grid)
+            if spoke and self._built:
+                self._turns.append(self._open_turn())
+                self._words, self._path, self._turn_start = [], [], self._world
             self._words.append(utterance)
         self._heard = len(episode.dialogue)
 
-    def _close(self, grid: BlockGrid) -> None:
-        self._turns.append(SessionTurn(Dialogue(self._words), grid, tuple(self._path)))
-        self._words, self._path, self._world = [], [], grid
+    @property
+    def _built(self) -> bool:
+        return not np.array_equal(self._turn_start, self._world)
+
+    def _open_turn(self) -> SessionTurn:
+        return SessionTurn(Dialogue(self._words), self._world, tuple(self._path))
 
     def session(self, name: str, structure: str | None = None) -> SessionRecord:
         """Return the episode so far, under a name such as "1-bridge".
@@ -141,14 +132,11 @@ class EpisodeRecorder:
             raise DataError(
                 f"the world of the episode {name!r} was edited from outside, expected changes by the builder alone"
             )
-        turns = list(self._turns)
-        grid = self._path[-1][1] if self._path else self._world
-        if not np.array_equal(grid, self._world):
-            turns.append(SessionTurn(Dialogue(self._words), grid, tuple(self._path)))
+        turns = (*self._turns, *([self._open_turn()] if self._built else []))
         if not turns:
             raise DataError(f"nothing was built in the episode {name!r}, so there is no turn to record")
         start = self._start if self._start.any() else None
-        return SessionRecord(name, structure or name.partition("-")[2] or name, tuple(turns), start)
+        return SessionRecord(name, structure or structure_of(name), turns, start)
 
 
 def _frozen(grid: Any) -> BlockGrid:
@@ -171,12 +159,8 @@ class _LayoutTurn:
     @property
     def path(self) -> BuilderPath | None:
         """The poses and worlds of all original turns; None if one of them is unknown."""
-        steps: list[tuple[Pose, BlockGrid]] = []
-        for turn in self.originals:
-            if turn.path is None:
-                return None
-            steps += turn.path
-        return tuple(steps)
+        paths = [turn.path for turn in self.originals if turn.path is not None]
+        return tuple(step for path in paths for step in path) if len(paths) == len(self.originals) else None
 
 
 def _layout_turns(record: SessionRecord, report: Report[WriteNote]) -> list[_LayoutTurn]:
@@ -242,13 +226,9 @@ def _role_rows(turn: _LayoutTurn, is_last: bool) -> Iterator[dict[str, str]]:
         text = _cell(utterance.text)
         if utterance.role is Role.BUILDER:
             question = text
-            yield {"Role": "builder-cq", "IsInstructionClear": "No", "ClarifyingQuestion": question}
+            yield {"Role": "builder-cq", "IsInstructionClear": "No", QUESTION: question}
         else:
-            yield {
-                "Role": "architect-cq",
-                "InputClarifyingQuestion": question,
-                "Answer4ClarifyingQuestion": text,
-            }
+            yield {"Role": "architect-cq", "InputClarifyingQuestion": question, ANSWER: text}
     complete = "Yes" if is_last else "No"
     yield {"Role": "builder-normal", "IsInstructionClear": "Yes", "IsBuiltStructureComplete": complete}
 
@@ -261,22 +241,23 @@ def _exact_cells(record: SessionRecord, turns: Sequence[_LayoutTurn]) -> list[st
     ]
     if record.start is not None:
         exact[0]["start"] = block_fields(record.start)
-    cells = [json.dumps(turn, separators=(",", ":")) for turn in exact]
+    cells = [_json(turn) for turn in exact]
     return cells if max(map(len, cells)) <= LONGEST_CELL else [""] * len(cells)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def write_sessions(
     path: str | os.PathLike[str],
     sessions: Iterable[Subtasks | SessionRecord] | Mapping[str, Iterable[Subtasks]],
-    *,
-    overwrite: bool = False,
 ) -> Report[WriteNote]:
     """Write sessions as a folder in the multi-turn layout. The folder is created atomically.
 
     Args:
         path: a folder that does not exist or is empty.
         sessions: `Subtasks` and `SessionRecord` objects, or a mapping from structures to sessions (`dataset.tasks`).
-        overwrite: whether a folder in the layout may be replaced.
 
     Returns:
         What other readers see changed.
@@ -286,12 +267,10 @@ def write_sessions(
 
     """
     report = Report[WriteNote]()
-    if isinstance(sessions, Mapping):
-        records = [_as_record(entry, name) for name, entries in sessions.items() for entry in entries]
-    else:
-        records = [_as_record(entry) for entry in sessions]
+    groups = sessions.items() if isinstance(sessions, Mapping) else [(None, sessions)]
+    records = [_as_record(entry, structure) for structure, entries in groups for entry in entries]
     rows: list[dict[str, str]] = []
-    with new_folder(path, overwrite=overwrite, marker=TABLE) as folder:
+    with new_folder(path, marker=TABLE) as folder:
         (folder / WORLDS).mkdir()
         for record, (name, structure) in zip(records, _names(records, report), strict=True):
             cells = {"PartitionKey": name, "structureId": structure, "IsHITQualified": "True"}
@@ -309,12 +288,14 @@ def write_sessions(
     return report
 
 
-def _as_record(session: Any, structure: str | None = None) -> SessionRecord:
-    if isinstance(session, Subtasks):
-        return SessionRecord.of(session, structure)
-    if not isinstance(session, SessionRecord):
+def _as_record(session: Any, structure: str | None) -> SessionRecord:
+    if isinstance(session, SessionRecord):
+        return session
+    if not isinstance(session, Subtasks):
         raise DataError(f"a session to write is {session!r:.80}, expected a Subtasks or a SessionRecord")
-    return session
+    name = session.task_id or "session"
+    turns = tuple(map(SessionTurn, session.turns, session.structures))
+    return SessionRecord(name, structure or structure_of(name), turns, session.starting_grid)
 
 
 def _write_session(
@@ -341,7 +322,7 @@ def _write_session(
             step += 1 if is_odd == (step % 2 == 0) else 2
             row |= {"RowKey": f"{folder.name}-{step}", "StepId": str(step)}
             yield row if row["Role"] != "builder-normal" else {**row, EXACT: exact[number]}
-        content = json.dumps(world_file(world, turn.grid, turn.path), separators=(",", ":"))
+        content = _json(world_file(world, turn.grid, turn.path))
         (folder / f"step-{step}").write_text(content, encoding="utf-8")
         world = turn.grid
     report.sessions += 1

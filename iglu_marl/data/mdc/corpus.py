@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -30,20 +30,20 @@ from iglu_marl.data.mdc.reader import (
     SESSION_LIMIT,
     Columns,
     CorpusSkip,
+    SessionReader,
     State,
     read_gold,
-    read_session,
 )
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, cached, read_json
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.progress import track
 from iglu_marl.data.report import Report
+from iglu_marl.data.situations import EYE_HEIGHT
 from iglu_marl.data.splits import Split
 
-VERSION = "3"  # of the cached arrays; increase it when they change
+VERSION = "4"  # of the cached arrays; increase it when they change
 SPLITS = tuple(split.value for split in Split)
-EYE_HEIGHT = 1.25  # cells above the feet, as for this project's builder
 HUMAN_EYE_HEIGHT = 1.62  # cells above the feet, the camera of the corpus's pictures
 
 _STATES = re.compile(r"data/logs/(data-[^/]+)/logs/([^/]+)/postprocessed-observations\.json")
@@ -73,7 +73,6 @@ class WorldState:
     grid: BlockGrid  # the zone, int8 [9, 11, 11]
     outside: tuple[Block, ...]  # blocks outside the zone
     heard: int  # number of utterances so far
-    picture: str  # file name of the picture, "" if none (the pack has no pictures)
 
     def pose(self, eye_height: float = EYE_HEIGHT) -> tuple[float, float, float, float, float] | None:
         """Return the eye (x, y, z in cells) and gaze (yaw, pitch in degrees); None if unknown.
@@ -97,7 +96,6 @@ class Session:
         structure: id of the structure, such as "C73".
         split: "train", "val" or "test"; None if the structure is in no split.
         started_ms: start of the recording, ms since 1970.
-        elapsed_s: its length.
         gold: structure that the architect saw; None if unknown.
 
     """
@@ -110,7 +108,6 @@ class Session:
         self.builder, self.architect, self.started_ms = (int(match.group(i)) for i in (1, 2, 4))
         self.split = corpus.splits.get(structure)
         self.gold = corpus.gold.get(structure)
-        self.elapsed_s = float(self._arrays["elapsed_s"][number])
         self._corpus = corpus
 
     def _rows(self, first: str) -> slice:
@@ -188,7 +185,6 @@ class Session:
             grid=self.grids[number],
             outside=tuple(self.outside(number)),
             heard=heard,
-            picture=self._corpus._pictures[row],
         )
 
     def __iter__(self) -> Iterator[WorldState]:
@@ -216,24 +212,36 @@ class Corpus:
     """
 
     def __init__(
-        self,
-        arrays: Arrays,
-        gold: Mapping[str, BlockGrid],
-        splits: Mapping[str, str],
-        report: Report[CorpusSkip],
-        location: str,
+        self, pack: Pack, *, structures: Iterable[str] | None = None, progress: bool | None = None
     ) -> None:
+        wanted: frozenset[str] | None = None
+        if structures is not None:
+            wanted = frozenset([structures] if isinstance(structures, str) else structures)
+        if wanted is not None and len(wanted) <= _FEW:
+            arrays = _read_sessions(pack, wanted, progress)
+        else:
+            arrays = cached(pack, "mdc", VERSION, lambda: _read_sessions(pack, None, progress))
         for array in arrays.values():
             array.setflags(write=False)
         self._arrays = arrays
         self._utterances: list[str] = read_json(arrays["utterances"])
-        self._pictures: list[str] = read_json(arrays["pictures"])
-        self.gold, self.splits, self.location = dict(gold), dict(splits), location
+        self._report = report = Report.from_json(read_json(arrays["report"]), CorpusSkip)
+        report.files += pack.left_out
+        self.location = pack.location
+        self.splits, self.gold = _splits(pack, report), _read_gold(pack, wanted, report)
         self.sessions = {
             name: Session(self, number, name, group, structure)
             for number, (name, group, structure) in enumerate(read_json(arrays["sessions"]))
+            if wanted is None or structure in wanted
         }
-        self._report = report
+        if wanted is not None:
+            kept = {*wanted, ""}
+            report.skipped = [entry for entry in report.skipped if _structure(entry.name) in kept]
+        report.sessions = len(self.sessions)
+        report.states = sum(map(len, self.sessions.values()))
+        for session in self.sessions.values():
+            if session.split is None:
+                report.skip(CorpusSkip.NO_SPLIT, session.name)
 
     @classmethod
     def open(
@@ -259,37 +267,7 @@ class Corpus:
 
         """
         with find_pack("mdc", path, fetch, follow_links=follow_links, progress=progress) as pack:
-            return cls.read(pack, structures=structures, progress=progress)
-
-    @classmethod
-    def read(
-        cls, pack: Pack, *, structures: Iterable[str] | None = None, progress: bool | None = None
-    ) -> Corpus:
-        """Read the corpus from an opened pack; see `open`."""
-        wanted = (
-            None
-            if structures is None
-            else frozenset([structures] if isinstance(structures, str) else structures)
-        )
-        left_out = pack.left_out
-        if wanted is not None and len(wanted) <= _FEW:
-            arrays = _read_sessions(pack, wanted, progress)
-        else:
-            arrays = cached(pack, "mdc", VERSION, lambda: _read_sessions(pack, None, progress))
-        report = Report.from_json(read_json(arrays["report"]), CorpusSkip)
-        report.files += left_out
-        splits, gold = _splits(pack, report), _read_gold(pack, wanted, report)
-        corpus = cls(arrays, gold, splits, report, pack.location)
-        if wanted is not None:
-            corpus.sessions = {n: s for n, s in corpus.sessions.items() if s.structure in wanted}
-            kept = {*wanted, ""}
-            report.skipped = [entry for entry in report.skipped if _structure(entry.name) in kept]
-        report.sessions = len(corpus.sessions)
-        report.states = sum(len(session) for session in corpus.sessions.values())
-        for session in corpus.sessions.values():
-            if session.split is None:
-                report.skip(CorpusSkip.NO_SPLIT, session.name)
-        return corpus
+            return cls(pack, structures=structures, progress=progress)
 
     def report(self) -> Report[CorpusSkip]:
         """Return the counts of what was read, and of what is skipped or missing."""
@@ -311,7 +289,7 @@ class Corpus:
 
 
 def _read_sessions(pack: Pack, structures: frozenset[str] | None, progress: bool | None) -> Arrays:
-    columns = Columns(Report())
+    columns, report = Columns(), Report[CorpusSkip]()
     found = [match for match in map(_STATES.fullmatch, pack.names()) if match]
     if not found:
         raise DataError(f"{pack.location} has no session of the Minecraft Dialogue Corpus{pack.links}")
@@ -319,23 +297,20 @@ def _read_sessions(pack: Pack, structures: frozenset[str] | None, progress: bool
     for match in found:
         named = _SESSION.fullmatch(match.group(2))
         if not named:
-            columns.report.skip(CorpusSkip.BAD_NAME, match.group(2))
+            report.skip(CorpusSkip.BAD_NAME, match.group(2))
         elif structures is None or named.group(3) in structures:
             chosen.append((match, named.group(3)))
     for match, structure in track(chosen, "reading the Minecraft Dialogue Corpus", len(chosen), progress):
-        marks = len(columns.numbers), len(columns.edits), len(columns.report.skipped)
+        group, name = match.groups()
         try:
-            with wrap_errors(match.group(2)):
-                content = pack.read(match.group(0), SESSION_LIMIT)
-                read_session(columns, match.group(2), match.group(1), structure, content)
+            with wrap_errors(name):
+                session = SessionReader(name, pack.read(match.group(0), SESSION_LIMIT))
         except DataError as error:
-            for column, mark in zip(
-                (columns.numbers, columns.edits, columns.report.skipped), marks, strict=True
-            ):
-                del column[mark:]  # type: ignore[attr-defined]
-            del columns.poses[marks[0] :], columns.pictures[marks[0] :]
-            columns.report.skip(CorpusSkip.BAD_SESSION, match.group(2), None, str(error)[:200])
-    return columns.arrays()
+            report.skip(CorpusSkip.BAD_SESSION, name, None, str(error)[:200])
+            continue
+        columns.add([name, group, structure], session)
+        report.skipped += session.skipped
+    return columns.arrays(report)
 
 
 def _structure(name: str) -> str:
@@ -364,7 +339,7 @@ def _read_gold(
             try:
                 with wrap_errors(match.group(1)):
                     content = pack.read(match.group(0), GOLD_LIMIT)
-                    gold[match.group(1)] = read_gold(content, name=match.group(1), report=report)
+                    gold[match.group(1)] = read_gold(content, match.group(1), report)
             except DataError as error:
                 report.skip(CorpusSkip.BAD_GOLD, match.group(1), None, str(error)[:200])
     return {name: gold[name] for name in sorted(gold, key=lambda name: int(name[1:]))}

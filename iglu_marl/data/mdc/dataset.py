@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import COLOR_NAMES, BlockGrid
@@ -87,10 +88,8 @@ class CDMDataset(Dataset):
         self.dataset_version = check_version(dataset_version)
         self.mode: Mode = mode or ("sessions" if upstream_rules else "turns")
         self.target, self.upstream_rules = target, upstream_rules
-        if self.mode not in ("turns", "sessions"):
-            raise ConfigError(f"mode is {mode!r}, expected 'turns' or 'sessions'")
-        if target not in ("final", "gold"):
-            raise ConfigError(f"target is {target!r}, expected 'final' or 'gold'")
+        check_option("mode", self.mode, ("turns", "sessions"))
+        check_option("target", target, ("final", "gold"))
         if self.mode == "turns" and (target == "gold" or upstream_rules):
             what = "target='gold'" if target == "gold" else "upstream_rules"
             raise ConfigError(f"{what} is for whole sessions; use mode='sessions' with it")
@@ -117,11 +116,6 @@ class CDMDataset(Dataset):
             return turns(session, **self.task_kwargs)
         top_layer = not self.upstream_rules
         return session_task(session, target=self.target, top_layer=top_layer, **self.task_kwargs)
-
-    def session(self, name: str) -> Session:
-        """Return the timeline of a session by its name (the `task_id` of its tasks)."""
-        self.by_id(name)  # raises for unknown names
-        return self.corpus.sessions[name]
 
     def sessions(self) -> list[Session]:
         """Return the timelines of this dataset's sessions, in order."""

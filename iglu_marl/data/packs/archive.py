@@ -11,12 +11,9 @@ import hashlib
 import os
 import re
 import stat
-import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import BROKEN, PlaceholderError, check_placeholder, too_large
@@ -26,15 +23,6 @@ from iglu_marl.data.report import Report, Skipped, SkipReason
 MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; a larger one is a mistake or a zip bomb
 MAX_ARCHIVE_BYTES = 1 << 33  # all members of a zip together
 MAX_MEMBERS = 1 << 20
-
-_OTHER_ARCHIVES = {
-    b"\x1f\x8b": "a gzip file",
-    b"BZh": "a bzip2 file",
-    b"\xfd7zXZ": "an xz file",
-    b"7z\xbc\xaf": "a 7z archive",
-    b"Rar!": "a rar archive",
-    b"%PDF": "a PDF",
-}
 
 
 class MemberError(DataError):
@@ -73,10 +61,9 @@ def _explain(path: Path) -> DataError:
             f"{path} is a truncated or damaged zip archive ({path.stat().st_size:,} bytes, without a directory "
             "at its end): download it again"
         )
-    other = next(
-        (name for start, name in _OTHER_ARCHIVES.items() if head.startswith(start)), "no zip archive"
+    return DataError(
+        f"{path} is no zip archive (it starts with {head[:8]!r}), expected a zip archive or a folder"
     )
-    return DataError(f"{path} is {other} (it starts with {head[:8]!r}), expected a zip archive or a folder")
 
 
 def _member_name(written: str) -> str | Unsafe:
@@ -92,39 +79,69 @@ def _member_name(written: str) -> str | Unsafe:
     return "/".join(parts) if whole else Unsafe.BAD_NAME
 
 
-class _ZipSource:
-    """A zip archive. A forked process opens the file again instead of sharing its position."""
+def _fault(mode: int, size: int) -> Unsafe | None:
+    """Return why a member of this mode (0: unknown) and size is left out, if it is."""
+    if stat.S_ISLNK(mode):
+        return Unsafe.LINK
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return Unsafe.SPECIAL
+    return Unsafe.TOO_LARGE if size > MAX_MEMBER_BYTES else None
 
-    follow_links = False
+
+def _digest(entries: Iterable[object]) -> str:
+    text = "\n".join(map(repr, entries))
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+class _Source:
+    """A zip archive or folder: the sizes of its safe files by name, and what is left out."""
+
+    fingerprint = ""
+
+    def __init__(self, path: Path, follow_links: bool = False) -> None:
+        self.location = str(path)
+        self.follow_links = follow_links
+        self.report = Report[Unsafe]()
+        self.sizes: dict[str, int] = {}
+        self.closed = False
+
+    def read(self, name: str) -> bytes:
+        return Path(self.location, *name.split("/")).read_bytes()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class _ZipSource(_Source):
+    """A zip archive."""
 
     def __init__(self, path: Path) -> None:
-        self.location = str(path)
-        self.report = Report[Unsafe]()
-        self.closed = False
-        self._lock = threading.Lock()
-        self._archive: zipfile.ZipFile | None = None
-        self._owner = os.getpid()
+        super().__init__(path)
         status = path.stat()
-        archive = self._open()
-        self._members = self._index(archive.infolist())
-        unpacked, count = sum(info.file_size for info in self._members.values()), len(archive.infolist())
-        if unpacked > MAX_ARCHIVE_BYTES or count > MAX_MEMBERS:
-            archive.close()
+        try:
+            self._archive = zipfile.ZipFile(path)
+        except BROKEN as error:
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a seek before 0
+                raise
+            raise _explain(path) from None
+        infos = self._archive.infolist()
+        self._members = self._index(infos)
+        self.sizes = {name: info.file_size for name, info in self._members.items()}
+        unpacked = sum(self.sizes.values())
+        if unpacked > MAX_ARCHIVE_BYTES or len(infos) > MAX_MEMBERS:
+            self.close()
             raise DataError(
-                f"{path} has {count:,} members of {unpacked:,} bytes unpacked, expected at most {MAX_MEMBERS:,} of "
-                f"{MAX_ARCHIVE_BYTES:,}"
+                f"{path} has {len(infos):,} members of {unpacked:,} bytes unpacked, expected at most "
+                f"{MAX_MEMBERS:,} of {MAX_ARCHIVE_BYTES:,}"
             )
-        directory = hashlib.sha256()
-        for info in archive.infolist():
-            entry = (info.orig_filename, info.CRC, info.file_size, info.header_offset)
-            directory.update(repr(entry).encode("utf-8", "backslashreplace"))
-        self.fingerprint = f"zip-{status.st_size}-{status.st_mtime_ns}-{directory.hexdigest()[:16]}"
+        entries = ((info.orig_filename, info.CRC, info.file_size, info.header_offset) for info in infos)
+        self.fingerprint = f"zip-{status.st_size}-{status.st_mtime_ns}-{_digest(entries)}"
 
     def _index(self, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
         members: dict[str, zipfile.ZipInfo] = {}
         for info in infos:
             name = _member_name(info.orig_filename)
-            reason = name if isinstance(name, Unsafe) else self._fault(info)
+            reason = name if isinstance(name, Unsafe) else self._member_fault(info)
             if reason is not None:
                 self.report.skip(reason, info.orig_filename)
             elif not info.is_dir():
@@ -134,61 +151,30 @@ class _ZipSource:
         return members
 
     @staticmethod
-    def _fault(info: zipfile.ZipInfo) -> Unsafe | None:
-        kind = stat.S_IFMT(info.external_attr >> 16) if info.create_system == 3 else 0  # 3: made on Unix
-        if kind == stat.S_IFLNK:
-            return Unsafe.LINK
-        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            return Unsafe.SPECIAL
+    def _member_fault(info: zipfile.ZipInfo) -> Unsafe | None:
         if info.flag_bits & 0x41:  # 1: encrypted; 0x40: strong encryption
             return Unsafe.ENCRYPTED
         known = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
         if info.compress_type not in known:
             return Unsafe.METHOD
-        return Unsafe.TOO_LARGE if info.file_size > MAX_MEMBER_BYTES else None
-
-    def _open(self) -> zipfile.ZipFile:
-        with self._lock:
-            if self._archive is None or self._owner != os.getpid():
-                try:
-                    self._archive = zipfile.ZipFile(self.location)
-                except BROKEN as error:
-                    if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a seek before 0
-                        raise
-                    raise _explain(Path(self.location)) from None
-                self._owner = os.getpid()
-            return self._archive
-
-    def sizes(self) -> dict[str, int]:
-        return {name: info.file_size for name, info in self._members.items()}
+        return _fault(info.external_attr >> 16 if info.create_system == 3 else 0, info.file_size)  # 3: Unix
 
     def read(self, name: str) -> bytes:
-        return self._open().read(self._members[name])
+        return self._archive.read(self._members[name])
 
     def close(self) -> None:
-        with self._lock:
-            if self._archive is not None and self._owner == os.getpid():
-                self._archive.close()
-            self._archive = None
-            self.closed = True
+        super().close()
+        self._archive.close()
 
 
-class _FolderSource:
+class _FolderSource(_Source):
     """A folder, without `.git`. Links are followed only with `follow_links`."""
 
     def __init__(self, path: Path, follow_links: bool) -> None:
-        self.location = str(path)
-        self.follow_links = follow_links
-        self.report = Report[Unsafe]()
-        self.closed = False
-        self._sizes: dict[str, int] = {}
-        listing = hashlib.sha256()
-        for name, status in sorted(self._walk(path, "")):
-            self._sizes[name] = status.st_size
-            listing.update(
-                repr((name, status.st_size, status.st_mtime_ns)).encode("utf-8", "backslashreplace")
-            )
-        self.fingerprint = f"folder-{len(self._sizes)}-{listing.hexdigest()[:32]}"
+        super().__init__(path, follow_links)
+        files = sorted(self._walk(path, ""))
+        self.sizes = {name: status.st_size for name, status in files}
+        self.fingerprint = f"folder-{_digest((name, s.st_size, s.st_mtime_ns) for name, s in files)}"
 
     def _walk(
         self, folder: Path, prefix: str, above: tuple[tuple[int, int], ...] = ()
@@ -200,10 +186,9 @@ class _FolderSource:
             raise DataError(f"the folder {folder} cannot be read: {error.strerror}") from None
         for entry in entries:
             written = prefix + entry.name
-            name = _member_name(written)
-            status = self._status(entry)
+            name, status = _member_name(written), self._status(entry)
             place = (status.st_dev, status.st_ino)
-            reason = name if isinstance(name, Unsafe) else self._fault(status)
+            reason = name if isinstance(name, Unsafe) else _fault(status.st_mode, status.st_size)
             if reason is not None:
                 target = os.readlink(entry.path) if entry.is_symlink() else ""
                 self.report.skip(reason, written, None, target and f"to {fix_surrogates(target)}")
@@ -221,36 +206,18 @@ class _FolderSource:
                 return entry.stat()
         return entry.stat(follow_symlinks=False)
 
-    @staticmethod
-    def _fault(status: os.stat_result) -> Unsafe | None:
-        if stat.S_ISLNK(status.st_mode):
-            return Unsafe.LINK
-        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-            return Unsafe.SPECIAL
-        return Unsafe.TOO_LARGE if status.st_size > MAX_MEMBER_BYTES else None
-
-    def sizes(self) -> dict[str, int]:
-        return self._sizes
-
-    def read(self, name: str) -> bytes:
-        return Path(self.location, *name.split("/")).read_bytes()
-
-    def close(self) -> None:
-        self.closed = True
-
 
 class Pack:
     """An opened pack: files by name. `open_pack` and `find_pack` return packs.
 
-    A pack is a context manager, can be pickled (the copy opens the place again), and can be used in forked processes
-    and in several threads. Names are relative to the folder `root` in it, "" or "a/b/".
+    A pack is a context manager. Names are relative to the folder `root` in it, "" or "a/b/".
     """
 
-    def __init__(self, source: _ZipSource | _FolderSource, root: str = "") -> None:
+    def __init__(self, source: _Source, root: str = "") -> None:
         self._source = source
         self.root = root
         self._sizes = {
-            name[len(root) :]: size for name, size in sorted(source.sizes().items()) if name.startswith(root)
+            name[len(root) :]: size for name, size in sorted(source.sizes.items()) if name.startswith(root)
         }
 
     @property
@@ -342,28 +309,22 @@ class Pack:
     def __enter__(self) -> Pack:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __len__(self) -> int:
         return len(self._sizes)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return open_pack, (self.location, self.root, self._source.follow_links)
 
     def __repr__(self) -> str:
         inside = f", root={self.root!r}" if self.root else ""
         return f"Pack({self.location!r}{inside}, {len(self)} files)"
 
 
-def open_pack(path: str | os.PathLike[str], root: str = "", follow_links: bool = False) -> Pack:
+def open_pack(path: str | os.PathLike[str], follow_links: bool = False) -> Pack:
     """Open a zip archive or a folder as a pack, without extraction.
 
     Args:
         path: the zip archive or folder.
-        root: folder in it that all names are relative to.
         follow_links: follow links in a folder, as the caches of data hubs need it; otherwise they are left out.
 
     Raises:
@@ -371,22 +332,22 @@ def open_pack(path: str | os.PathLike[str], root: str = "", follow_links: bool =
         DataError: if it does not exist, is not an archive, or is truncated.
 
     """
-    place = Path(os.path.abspath(Path(path).expanduser()))  # a pickled copy may have another working folder
+    place = Path(os.path.abspath(Path(path).expanduser()))
+    expected = "expected a zip archive or a folder with data"
     try:
-        status = place.stat()
-        folder = stat.S_ISDIR(status.st_mode)
-        source = _FolderSource(place, follow_links) if folder else _zip_source(place, status)
+        mode = place.stat().st_mode
+        if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+            raise DataError(f"{place} is neither a file nor a folder; {expected}")
+        return Pack(_FolderSource(place, follow_links) if stat.S_ISDIR(mode) else _ZipSource(place))
     except FileNotFoundError:
-        raise DataError(f"{place} does not exist; expected a zip archive or a folder with data") from None
+        raise DataError(f"{place} does not exist; {expected}") from None
     except OSError as error:
         raise DataError(f"{place} cannot be read: {error.strerror or error}") from None
-    pack = Pack(source)
-    return pack.below(root) if root.strip("/") else pack
 
 
-def _zip_source(place: Path, status: os.stat_result) -> _ZipSource:
-    if not stat.S_ISREG(status.st_mode):
-        raise DataError(
-            f"{place} is neither a file nor a folder; expected a zip archive or a folder with data"
-        )
-    return _ZipSource(place)
+def open_files(folder: Path, names: Iterable[str]) -> Pack:
+    """Open those files of a folder that exist as a pack. The rest of the folder, which may be large, is not read."""
+    source = _Source(folder)
+    files = {name: folder / name for name in names}
+    source.sizes = {name: file.stat().st_size for name, file in files.items() if file.is_file()}
+    return Pack(source)

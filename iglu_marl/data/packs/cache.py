@@ -12,7 +12,6 @@ import hashlib
 import json
 import logging
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import BROKEN
 from iglu_marl.data.packs.archive import Pack
 
@@ -28,7 +26,6 @@ CACHE_VARIABLE = "IGLU_MARL_CACHE"
 LAYOUT = "3"  # version of the entries' format
 LOCK_TIMEOUT_S = 900.0  # longer than parsing takes; after that, this process parses too
 _META = "__meta__"
-_RESERVED = (_META, "file", "allow_pickle")  # the latter are arguments of `np.savez`
 
 Arrays = dict[str, npt.NDArray[Any]]
 _log = logging.getLogger(__name__)
@@ -64,25 +61,20 @@ def cached(pack: Pack, kind: str, version: str, build: Callable[[], Mapping[str,
 
     Args:
         pack: the pack.
-        kind: name of the entry, such as "mdc-sessions".
+        kind: name of the entry, a file name such as "mdc".
         version: must change when `build` returns something else.
         build: returns arrays by name, without Python objects (see `json_array`). Its errors are passed on.
 
     Returns:
         Arrays that the caller owns.
 
-    Raises:
-        DataError: if `kind` is not a file name, or an array cannot be stored without pickle.
-
     """
-    if not re.fullmatch(r"[\w.-]+", kind):
-        raise DataError(f"kind is {kind!r}, expected a file name of letters, digits, '-', '_' and '.'")
     meta = {"layout": LAYOUT, "kind": kind, "version": version, "fingerprint": pack.fingerprint}
     place = hashlib.sha256(pack.location.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     try:
         path = cache_folder() / "parsed" / f"{kind}-{place}.npz"
     except (RuntimeError, KeyError):  # no home folder
-        return _check_arrays(build())
+        return _built(build)
     entry = _load(path, meta)
     if entry is not None:
         return entry
@@ -91,20 +83,15 @@ def cached(pack: Pack, kind: str, version: str, build: Callable[[], Mapping[str,
             entry = _load(path, meta)  # another process may have made it in the meantime
             if entry is not None:
                 return entry
-        arrays = _check_arrays(build())
+        arrays = _built(build)
         if locked:
             _store(path, arrays, meta)
     return arrays
 
 
-def _check_arrays(built: Mapping[str, Any]) -> Arrays:
-    arrays = {name: np.asarray(value) for name, value in built.items()}
-    for name, array in arrays.items():
-        if array.dtype.hasobject or name in _RESERVED or not re.fullmatch(r"[\w.-]+", name):
-            raise DataError(
-                f"the array {name!r} of dtype {array.dtype} cannot be stored, expected a plain dtype, and a name of "
-                "letters, digits, '-', '_' and '.'"
-            )
+def _built(build: Callable[[], Mapping[str, Any]]) -> Arrays:
+    arrays = {name: np.asarray(value) for name, value in build().items()}
+    assert not any(array.dtype.hasobject for array in arrays.values())  # they would need pickle
     return arrays
 
 

@@ -88,7 +88,7 @@ def _write_body(info: PackInfo, response: Any, part: Path, progress: bool | None
         task = bar.add_task(part.stem, total=info.size or length)
         for chunk in response.iter_content(CHUNK):
             if not received:
-                _check_start(info, chunk, length)
+                _check_start(info, chunk, length, limit)
             received += len(chunk)
             if received > limit:
                 raise WrongDataError(f"{info.url} sends more than the expected {limit:,} bytes")
@@ -97,15 +97,15 @@ def _write_body(info: PackInfo, response: Any, part: Path, progress: bool | None
         os.fsync(file.fileno())
 
 
-def _check_start(info: PackInfo, first: bytes, length: int | None) -> None:
+def _check_start(info: PackInfo, first: bytes, length: int | None, limit: int) -> None:
     """Raise `WrongDataError` for a web page, a pointer, or a length that is wrong or too large."""
     try:
         check_placeholder(first[:1024], f"what {info.url} sends")
     except PlaceholderError as error:
         raise WrongDataError(str(error)) from None
-    if length is not None and (length > LARGEST if info.size is None else length != info.size):
-        expected = f"at most {LARGEST:,}" if info.size is None else f"{info.size:,}"
-        raise WrongDataError(f"{info.url} sends {length:,} bytes, expected {expected}")
+    if length is not None and (length > limit or (length < limit and info.size is not None)):
+        most = "at most " if info.size is None else ""
+        raise WrongDataError(f"{info.url} sends {length:,} bytes, expected {most}{limit:,}")
 
 
 def sha256_of(path: Path) -> str:

@@ -87,12 +87,9 @@ class PackInfo:
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Return the expected files and folders that are not among `names` (relative to the top folder)."""
-        listed = list(names)
-        present = {
-            *listed,
-            *(part for part in self.expected if any(name.startswith(part) for name in listed)),
-        }
-        return [part for part in self.expected if part not in present]
+        listed = [f"{name}/" for name in names]
+        folders = {part: f"{part.rstrip('/')}/" for part in self.expected}
+        return [part for part, start in folders.items() if not any(name.startswith(start) for name in listed)]
 
 
 def _archive_names(page: str, commit: str) -> tuple[str, ...]:

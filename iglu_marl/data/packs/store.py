@@ -64,13 +64,24 @@ def _at_path(info: PackInfo, place: Path, follow_links: bool) -> Pack:
     return found or open_as(info, place, follow_links)
 
 
+def _named_place() -> Path | None:
+    """Return the place that `IGLU_DATA_PATH` names."""
+    value = os.environ.get(DATA_PATH_VARIABLE)
+    return Path(value).expanduser() if value else None
+
+
+def _new_folder() -> Path | None:
+    """Return the folder that `IGLU_DATA_PATH` names if it is empty or does not exist yet; downloads go there."""
+    place = _named_place()
+    if place is None or (place.exists() and (not place.is_dir() or any(place.iterdir()))):
+        return None
+    return None if place.suffix.lower() in (".zip", ".json", ".csv") else place
+
+
 def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
     """Return the pack at `IGLU_DATA_PATH`; None if there are only other data."""
-    value = os.environ.get(DATA_PATH_VARIABLE)
-    if not value:
-        return None
-    place = Path(value).expanduser()
-    if _new_folder() is not None:
+    place = _named_place()
+    if place is None or _new_folder() is not None:
         return None
     if not place.exists():
         raise DataError(f"{DATA_PATH_VARIABLE} names {place}, which does not exist")
@@ -83,15 +94,6 @@ def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
     pack = open_pack(place)
     root = info.root(pack.names())
     return None if root is None else pack.below(root)
-
-
-def _new_folder() -> Path | None:
-    """Return the folder that `IGLU_DATA_PATH` names if it is empty or does not exist yet; downloads go there."""
-    value = os.environ.get(DATA_PATH_VARIABLE)
-    place = Path(value).expanduser() if value else None
-    if place is None or (place.exists() and (not place.is_dir() or any(place.iterdir()))):
-        return None
-    return None if place.suffix.lower() in (".zip", ".json", ".csv") else place
 
 
 def local_pack(
@@ -108,17 +110,17 @@ def local_pack(
     if path is not None:
         return _at_path(info, Path(path).expanduser(), follow_links)
     placeholder: PlaceholderError | None = None
-    try:
-        found = _at_variable(info, follow_links)
-        if found is not None:
-            return found
-    except PlaceholderError as error:
-        placeholder = error
-    of_iglu_tools = Path(os.path.expanduser("~/.iglu"))
-    for folder in (pack_folder(), of_iglu_tools):
-        found = _among(info, folder, follow_links) if folder.is_dir() else None
-        if found is not None:
-            return found
+    for folder in (None, pack_folder(), Path(os.path.expanduser("~/.iglu"))):
+        try:
+            if folder is None:
+                found = _at_variable(info, follow_links)
+            else:
+                found = _among(info, folder, follow_links) if folder.is_dir() else None
+        except PlaceholderError as error:
+            placeholder = placeholder or error
+        else:
+            if found is not None:
+                return found
     if placeholder is not None:
         raise placeholder
     return None
