@@ -120,7 +120,7 @@ def compare(folder: Path, people: list[Person]) -> Figures:
         (recording,) = read_recording(path)
         poses: list[list[float]] = []
         game = replay(recording, on_step=lambda env, seen=poses: seen.append(test_serve.pose_of(env)))
-        found.append((test_serve.dialogue_of(game), poses))
+        found.append(([[each.role.value, each.text] for each in game.dialogue], poses))
     for one in people:
         own = [poses for said, poses in found if one.said and said[: len(one.said)] == one.said]
         expect(len(own) == 1, "the dialogue is in one recording", one.said[:2], len(own))

@@ -32,7 +32,6 @@ from websockets.sync.client import connect
 from iglu_marl import replay
 from iglu_marl.cli import app
 from iglu_marl.recording import read_recording
-from iglu_marl.web.gallery import recordings
 from iglu_marl.web.partners import PROCESSES
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
@@ -109,15 +108,8 @@ def kill(process: int) -> None:
 def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     port = free_port()
     words = [
-        sys.executable,
-        "-m",
-        "iglu_marl",
-        "serve",
-        "--port",
-        str(port),
-        "--folder",
-        str(folder),
-        *options,
+        *(sys.executable, "-m", "iglu_marl", "serve"),
+        *("--port", str(port), "--folder", str(folder), *options),
     ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
@@ -213,11 +205,8 @@ tasks = ["bridge"]
 
 
 def test_a_locked_database_delays_no_game(tmp_path: Path) -> None:
-    """Steps come as ever, requests are answered or refused, and what ended meanwhile is stored afterwards.
-
-    IGLU_MARL_LOCKED: for how many seconds.
-    """
-    seconds = float(os.environ.get("IGLU_MARL_LOCKED", "6"))  # SQLite itself waits for five
+    """Steps come as ever, requests are answered or refused, and what ended meanwhile is stored afterwards."""
+    seconds = 6.0  # SQLite itself waits for five
     (tmp_path / "study.toml").write_text(LOCKED)
     with served(tmp_path / "games", "--study", str(tmp_path / "study.toml"), "--wait", "1") as (host, _):
 
@@ -258,8 +247,8 @@ def test_a_locked_database_delays_no_game(tmp_path: Path) -> None:
                         pass
                     gaps.append(time.monotonic() - begun)
                 other.execute("ROLLBACK")
-                answers = [one.result() for one in asked]
-            print(f"{max(gaps):.2f} s between steps at most, {answers.count({})} requests refused")
+                for one in asked:
+                    one.result()
             assert max(gaps) < 1.0  # 0.1 on a quiet machine
         deadline = time.monotonic() + 30
         while ask("enter", token=tokens[1]).get("stage") != "left":  # before `least_s`
@@ -321,66 +310,8 @@ class Visitor:
             self.socket.send(json.dumps({"t": "say", "text": f"number {self.spoken}?"}))
 
 
-def test_games_go_on_when_the_server_is_killed(tmp_path: Path) -> None:
-    """Everything that anybody was ever told is in the recordings, which are of one whole game each.
-
-    IGLU_MARL_KILLS: how often, at moments that nobody chooses.
-    """
-    kills, rng = int(os.environ.get("IGLU_MARL_KILLS", "5")), np.random.default_rng()
-    visitors: list[Visitor] = []
-    with starting(tmp_path) as start:
-        for number in range(kills + 1):
-            host, process = start()
-            with ExitStack() as stack:
-                stack.callback(kill, process)
-                if not visitors:
-                    visitors = [Visitor(begin(host, partner)) for partner in ("scripted", "person")]
-                for visitor in visitors:
-                    visitor.join(host, stack)
-                if len(visitors) == 2:
-                    visitors.append(Visitor(visitors[1].invitation))
-                    visitors[2].join(host, stack)
-                if number == kills:
-                    break  # the last time they do nothing more
-                for _ in range(int(rng.integers(5, 60))):
-                    for visitor in visitors[:2]:
-                        visitor.act(rng)
-                    while visitors[0].hear()["t"] != "frame":
-                        pass
-                    time.sleep(float(rng.uniform(0, 0.05)))
-                kill(process)
-                for visitor in visitors:
-                    with suppress(ConnectionClosed):  # what it had sent
-                        while True:
-                            visitor.hear()
-                print(
-                    f"kill {number + 1} of {kills}: told up to ticks {[max(each.told) for each in visitors]}",
-                    flush=True,
-                )
-    assert visitors[0].spoken
-    assert len(visitors[1].told) > 5 * kills
-    with served(tmp_path, "--wait", "1"):  # nobody comes back
-        end = time.monotonic() + 30
-        while list(tmp_path.glob("*.seats")):
-            assert time.monotonic() < end
-            time.sleep(0.1)
-    paths = sorted(tmp_path.glob("*.jsonl"))
-    assert len(recordings(tmp_path)) == len(paths) == 2  # they are over
-    for path in paths:
-        (recording,) = read_recording(path)
-        poses: list[list[float]] = []
-        game = replay(recording, on_step=lambda env, seen=poses: seen.append(pose_of(env)))
-        (own,) = (
-            each for each in visitors[:2] if dialogue_of(game)[: len(each.said)] == each.said and each.said
-        )
-        for each in [own] if own is visitors[0] else visitors[1:]:
-            for tick, told in each.told.items():
-                if "agentPos" in told:
-                    assert np.allclose(told["agentPos"], poses[tick], atol=1e-4)
-
-
 def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
-    """Three people and an agent: what each of them was told is in one recording of a game that goes on."""
+    """Three people and an agent: what each of them was told is in one recording of a whole game."""
     rng, reached = np.random.default_rng(), []
     visitors: dict[str, Visitor] = {}
     with starting(tmp_path, architects=2, builders=2, sees={"architect_1": "half:east"}) as start:
@@ -409,7 +340,13 @@ def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
             reached.append(max(visitors["builder_0"].told))
     assert list(visitors) == ["builder_1", "architect_0", "builder_0"]
     assert sorted(set(reached)) == reached  # it went on each time
-    (recording,) = read_recording(next(tmp_path.glob("*.jsonl")))
+    with served(tmp_path, "--architects", "2", "--builders", "2", "--wait", "1"):  # nobody comes back
+        end = time.monotonic() + 30
+        while list(tmp_path.glob("*.seats")):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    (path,) = tmp_path.glob("*.jsonl")
+    (recording,) = read_recording(path)
     poses: list[Any] = []
     game = replay(recording, on_step=lambda env: poses.append([pose_of(env, row) for row in range(2)]))
     said = [[each.speaker, each.text] for each in game.dialogue]
@@ -457,8 +394,6 @@ def pose_of(env: Any, builder: int = 0) -> list[float]:
     return [x, y, z, pitch, yaw]
 
 
-def dialogue_of(game: Any) -> list[list[str]]:
-    return [[each.role.value, each.text] for each in game.dialogue]
 
 
 @pytest.mark.parametrize(
@@ -467,7 +402,6 @@ def dialogue_of(game: Any) -> list[list[str]]:
         (["--host", "0.0.0.0"], "--public-host"),
         (["--architect", "nobody"], "nobody"),
         (["--wait", "0"], "--wait"),
-        (["--limit", "games=0"], "--limit"),
         (["--limit", "folder=3"], "--limit"),
         (["--study", "nothing.toml"], "nothing.toml"),
     ],

@@ -423,7 +423,7 @@ def test_a_game_that_cannot_go_on_is_played_anew(tmp_path: Path, folder: Path) -
     assert len(list(folder.glob("*.jsonl"))) == 2
 
 
-@pytest.mark.parametrize("code", ["", "a b", "x" * 65, "<b>", 3, None])
+@pytest.mark.parametrize("code", ["", "a b", "x" * 65, 3])
 def test_what_is_no_code_is_refused(tmp_path: Path, folder: Path, code: Any) -> None:
     with serving(written(tmp_path, STUDY), folder) as client:
         assert ask(client, "enter", code=code)["status"] == 400
@@ -635,6 +635,13 @@ def test_databases_that_cannot_be(url: str) -> None:
         (("title = ", "failed_checks = 1\ntitle = "), "expected 0..0"),
         (("title = ", "idle_s = 0\ntitle = "), "idle_s"),
         (("required = false", "kind = \"likert\"\nexpected = \"9\""), "does not fit"),
+        (("title =", "pairing = \"often\"\ntitle ="), "pairing is 'often', expected 'fixed' or 'rotate'"),
+        (("title =", "pairing = \"rotate\"\nroles = \"swap\"\ntitle ="), "pairing is 'rotate' with roles"),
+        (("title =", "codes = [\"a b\"]\ntitle ="), "codes has 'a b'"),
+        (("partner = \"precise\"", "partner = 3"), "partner of 'precise' is 3, expected a text or a table by seat"),
+        (("[[conditions]]\nname = \"precise\"",
+          "[team]\narchitects = 2\n[[conditions]]\nrole = \"architect\"\nname = \"precise\""),
+         "a role of 'precise' is 'architect', expected one of architect_0, architect_1"),
     ],
 )  # fmt: skip
 def test_files_that_are_no_study(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
