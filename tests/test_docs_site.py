@@ -188,18 +188,6 @@ def test_pages_fit_and_load_nothing_from_elsewhere(
         assert window.messages() == [], path
 
 
-def test_a_wide_page_would_be_seen(window: Browser, tmp_path: Path) -> None:
-    window.emulate(*PHONE)
-    page = tmp_path / "wide.html"
-    page.write_text("<div style='width: 600px'>x</div><img src='nothing.png'>", encoding="utf-8")
-    window.open(page)
-    window.wait("return document.readyState == 'complete'")
-    found = window.run(LOOK)
-    assert found["wide"] > 0
-    assert len(found["images"]) == 1
-    assert len(window.messages()) == 1
-
-
 def test_the_search_finds(window: Browser, site: Path) -> None:
     """Also where the site is opened from a disk, without a server."""
     window.emulate(*DESK)
