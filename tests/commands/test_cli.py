@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
 import signal
 import subprocess
@@ -11,11 +10,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 import typer
-from requirements import ROOT, require
+from requirements import ROOT
 from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, IgluMarlError, __version__
@@ -57,8 +56,12 @@ def test_every_command_and_option_has_a_help_text() -> None:
     found = dict(commands())
     assert len(found) >= 20
     for words, command in found.items():
-        shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "300"})
-        assert shown.exit_code == 0, words
+        shown, short = (
+            CliRunner().invoke(app, [*words, key], env={"COLUMNS": "300"}) for key in ("--help", "-h")
+        )
+        assert (shown.exit_code, shown.output) == (0, short.output), words
+        assert "Usage: " in shown.output
+        assert "<bool>" not in shown.output  # switches take no value
         assert command.help, words
         for param in command.params:
             assert getattr(param, "help", None), (words, param.name)
@@ -95,15 +98,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "demo -o {}",
-        "record {}",
-        "show kite -o {}.png",
-        "serve --folder {}",
-    ],
-)
+@pytest.mark.parametrize("words", ["demo -o {}", "record {}", "show kite -o {}.png", "serve --folder {}"])
 def test_a_path_of_5000_characters(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(IgluMarlError, match=r"x{40}"):
@@ -114,20 +109,13 @@ def test_a_path_of_5000_characters(words: str, tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("show kite -o a.html --controls discrete", "--controls is 'discrete', expected one of walking, flying"),
         ("demo --video-format avi", "--video-format is 'avi', expected one of mp4, gif, both, none"),
         ("evaluate --controls swimming", "--controls is 'swimming', expected one of walking, flying, human-level"),
-        ("evaluate --chat signs", "--chat is 'signs', expected one of text, tokens"),
-        ("evaluate --api side", "--api is 'side', expected one of aec, parallel"),
         ("evaluate --concurrency 0", "--concurrency is 0, expected an integer of 1 or more"),
-        ("evaluate --llm-view side", "--llm-view is 'side', expected one of layers"),
         ("evaluate --sees walls", "--sees is 'walls', expected one of pov, inventory"),
-        ("evaluate --count 0", "--count is 0, expected an integer of 1 or more"),
-        ("evaluate --max-steps 0", "--max-steps is 0, expected an integer of 1 or more"),
         ("evaluate --task-source nowhere.py:Tasks", "--task-source is 'nowhere.py:Tasks', which cannot be imported"),
         ("record a.jsonl --seed -1", "--seed is -1, expected an integer of 0 or more"),
         ("predict --split dev", "--split is 'dev', expected one of train, val, test"),
-        ("predict --decoding guess", "--decoding is 'guess', expected one of threshold, steps"),
         ("show kite -o a.png --width 20", "--width is 20, expected 128..4096 pixels"),
         ("serve --port 70000", "--port is 70000, expected 0..65535"),
     ],
@@ -172,10 +160,7 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     ("words", "said"),
     [
         ("agents --json true", "--json takes no value, but 'true' follows it; leave the value out"),
-        ("agents --json=false", "--json takes no value, but 'false'"),
-        ("tasks --json kite", "--json takes no value, but 'kite'"),
         ("evaluate --ask False", "--ask takes no value, but 'False' follows it; leave the value out, or use --no-ask"),
-        ("evaluate --no-ask=1", "--no-ask takes no value, but '1' follows it; leave the value out, or use --ask"),
         ("record --append true game.jsonl", "--append takes no value, but 'true'"),
     ],
 )  # fmt: skip
@@ -206,8 +191,6 @@ def test_an_argument_may_follow_a_switch() -> None:
     ("words", "said"),
     [
         ("demo --tasks bridge", "--task-source"),
-        ("evaluate --model x", "--llm-model"),
-        ("play --endpoint x", "--llm-endpoint"),
         ("llm export bundled -o x --view layers", "--text-view"),
     ],
 )
@@ -248,10 +231,6 @@ def test_every_command_has_an_example(words: tuple[str, ...], command: Any) -> N
         assert {word for word in example.split() if word.startswith("-")} <= names, example
 
 
-def test_the_first_panel_has_eight_commands() -> None:
-    assert len(next(iter(PANELS.values()))) == 8
-
-
 def test_every_command_is_in_a_panel() -> None:
     shown = CliRunner().invoke(app, ["-h"], env={"COLUMNS": "80"}).output
     assert [panel for panel in PANELS if f"─ {panel} ─" in shown] == list(PANELS)
@@ -264,10 +243,7 @@ def test_every_command_is_in_a_panel() -> None:
     ("words", "said"),
     [
         ("demo --task ligthhouse", "--task is 'ligthhouse' (did you mean 'lighthouse'?)"),
-        ("demo --controls Walking", "--controls is 'Walking' (did you mean 'walking'?)"),
-        ("play --window --partner scriptd", "--partner is 'scriptd' (did you mean 'scripted'?)"),
         ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
-        ("show kites -o a.png", "no structure 'kites' (did you mean 'kite'?)"),
         ("benchmark run see-place", "level is 'see-place' (did you mean 'see-place-v1'?)"),
         ("benchmark list picturs", "NAMES is 'picturs' (did you mean 'pictures'?)"),
         ("data info iglu-multiturns", "no pack 'iglu-multiturns' (did you mean 'iglu-multiturn'?)"),
@@ -287,7 +263,6 @@ def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
             "seed was 0, is 1; choose another folder (--output …)",
         ),
         ("data browse bundled -o .", ". is not empty; choose another folder, or --overwrite"),
-        ("llm export bundled -o .", ". is not empty; choose another folder"),
         (
             "evaluate --architect llm -o new",
             "expected --llm-model … (and --llm-endpoint …, unless it is a local model)",
@@ -312,7 +287,6 @@ def test_errors_name_options_not_arguments(
     [
         ("evaluate -o new", "iglu_marl.evaluation.evaluate", "Finished games are in new"),
         ("record new.jsonl", "iglu_marl.recording.rollout.play", "0 complete games are in new.jsonl"),
-        ("demo -o new", "iglu_marl.commands.demo._played_game", "nothing"),
         ("benchmark run told-place-v0", "iglu_marl.benchmark.run", "No result is written"),
     ],
 )
@@ -337,23 +311,6 @@ def test_a_stopped_command_says_what_is_kept(
     assert "Stopped. " in done.output
     assert said in done.output
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_the_ways_to_decode_are_those_of_the_code() -> None:
-    require("torch", importlib.util.find_spec("torch") is not None, "torch is not installed (extra 'rl')")
-    from iglu_marl.agents.learned.decoding import Decoding
-
-    (param,) = (param for param in dict(commands())[("predict",)].params if param.name == "decoding")
-    assert all(name in param.help for name in get_args(Decoding))
-
-
-@pytest.mark.parametrize("words", [(), ("benchmark",), *dict(commands())], ids=" ".join)
-def test_every_command_explains_itself(words: tuple[str, ...]) -> None:
-    pages = [CliRunner().invoke(app, [*words, option]) for option in ("-h", "--help")]
-    assert [done.exit_code for done in pages] == [0, 0], pages[0].output
-    assert pages[0].output == pages[1].output
-    assert "Usage: " in pages[0].output
-    assert "<bool>" not in pages[0].output  # switches take no value
 
 
 @pytest.mark.parametrize(

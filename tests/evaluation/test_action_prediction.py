@@ -378,28 +378,6 @@ def test_oracles_are_refused() -> None:
 # ------------------------------------------------------------------------------------------------------- the log
 
 
-def test_a_killed_run_goes_on(tmp_path: Path) -> None:
-    samples = [sample([(0, -1, 0, 6)], name=f"s/{n}", text=f"a red one {n}") for n in range(5)]
-    whole = predict_actions(one_more, samples, name="one", output=tmp_path / "whole")
-    calls: list[str] = []
-
-    def dying(situation: Situation) -> Any:
-        calls.append(situation.dialogue.text)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return one_more(situation)
-
-    with pytest.raises(KeyboardInterrupt):
-        predict_actions(dying, samples, name="one", output=tmp_path / "cut")
-    log = tmp_path / "cut" / "predictions.jsonl"
-    log.write_bytes(log.read_bytes()[:-7] + b"?" * 2000)  # a line that was being written
-    again = predict_actions(dying, samples, name="one", output=tmp_path / "cut")
-    assert len(calls) == 4 + 3  # two were there
-    assert again.rows == whole.rows
-    for name in ("predictions.jsonl", "predictions.json"):
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-
-
 # ------------------------------------------------------------------------------------------------- real sessions
 
 
