@@ -54,5 +54,17 @@ def test_every_case_runs() -> None:
             prepared.run()
 
 
+@pytest.mark.parametrize(("quick", "expected"), [(True, (1, False)), (False, (speed.ROUNDS, True))])
+def test_new_processes_are_timed_as_often_as_the_rest(
+    quick: bool, expected: tuple[int, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once and without the compilation, or in all rounds and with it."""
+    given = []
+    monkeypatch.setattr("benchmarks.speed_cases.starts", lambda *args: given.append(args) or [])
+    figures = speed.measure_all(quick, speed.START, speed.Console())
+    assert given == [expected]
+    assert figures["measures"] == figures["start"] == []
+
+
 def test_a_world_is_small() -> None:
     assert WORLD.itemsize <= 8192

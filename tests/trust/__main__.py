@@ -17,8 +17,6 @@ from trust.driver import ROOT
 DRIVERS: dict[str, tuple[list[str], list[str]]] = {
     "worlds": ([], ["--quick"]),
     "views": ([], ["--quick"]),
-    "interfaces": ([], ["--quick"]),
-    "faults": ([], ["--quick"]),
     "server": ([], ["--quick"]),
     "kills": ([], ["--quick"]),
     "fuzz": ([], ["--quick", "--target", "zip", "--target", "LLM reply", "--target", "action"]),

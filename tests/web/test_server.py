@@ -156,7 +156,11 @@ def play_red(client: TestClient, task: str, speak: bool = True) -> tuple[Player,
 def test_two_people_play_to_the_end_and_the_recording_comes_back(
     client: TestClient, options: dict[str, Any]
 ) -> None:
-    architect, _ = play_red(client, "one-red")
+    architect, builder = play_red(client, "one-red")
+    for one, other in ((architect, builder), (builder, architect)):
+        assert next(told["token"] for told in other.heard if told["t"] == "welcome") not in json.dumps(
+            one.heard
+        )
     assert architect.heard[-1]["how"] == "complete"
     first = next(told for told in architect.heard if told["t"] == "frame")
     assert first["whole"]
