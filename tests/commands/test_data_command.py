@@ -17,7 +17,7 @@ from file_server import FileServer, file_server
 from typer.testing import CliRunner
 
 from iglu_marl import cli
-from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.errors import IgluMarlError
 from iglu_marl.data import (
     CDMDataset,
     MultiturnDataset,
@@ -265,17 +265,3 @@ def test_export_of_sessions_reads_back(tmp_path: Path) -> None:
     assert {name: list(map(list, sessions)) for name, sessions in again.items()} == {
         name: list(map(list, sessions)) for name, sessions in bundled.load().items()
     }
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["moon"], "source is 'moon', expected one of bundled"),
-        (["bundled", "--format", "tea"], "--format is 'tea', expected one of tasks, layout, parquet, minari"),
-        (["bundled", "--format", "minari"], "needs recorded actions"),
-    ],
-)
-def test_export_refuses_what_makes_no_sense(tmp_path: Path, words: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        call("export", *words, "-o", tmp_path / "x")
-    assert not (tmp_path / "x").exists()

@@ -315,26 +315,6 @@ def test_the_same_game_without_a_screen(
     check_recording(tmp_path, person, False)
 
 
-def test_a_builder_who_flies(file: Path, tmp_path: Path, play: Any) -> None:
-    """Up into the air, and a block placed from there."""
-
-    def story(me: Person, window: PlayedWindow) -> Iterator[None]:
-        yield from me.wait(1)
-        key_down("space")
-        yield from me.wait(12)
-        key_up("space")
-        height = float(me.worlds.pose[0, 1])
-        yield from me.wait(5)
-        assert me.worlds.pose[0, 1] == height > 1.5  # no gravity
-        me.turning = 25  # five degrees a step
-        yield from me.put(6, 0.0, -1.5, -2.0)
-
-    options = {"tasks": str(file), "task": "one", "controls": "flying"}
-    person, done = play(options, story, size=(400, 640))
-    assert done
-    check_recording(tmp_path, person, True)
-
-
 def test_an_architect_who_repeats_a_recorded_session(tmp_path: Path, play: Any) -> None:
     """It says the first turn, and the next after ten seconds in which nothing happens."""
 
@@ -383,25 +363,6 @@ def test_menu_and_help_pause_the_game(tmp_path: Path, play: Any) -> None:
 
 
 # --------------------------------------------------------------------------------------------------- bad input
-
-
-@pytest.mark.parametrize(
-    ("wrong", "expected"),
-    [
-        ("--window --partner ghost", "--partner is 'ghost', expected one of .*scripted"),
-        ("--window --role architect", "--window is True, expected --role builder"),
-        ("--window --controls swimming", "--controls is 'swimming', expected one of walking, flying"),
-        ("--controls walking", "--controls is 'walking', expected human-level"),
-        ("--window --partner replay --task-source x.json", "--task-source"),
-        ("--window --port 8000", "--port is 8000, expected none"),
-        ("--architect vague", "--architect is 'vague', expected --partner"),
-        ("--watch --partner hasty", "--partner is 'hasty', expected none with --watch"),
-    ],
-)
-def test_bad_options(wrong: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=expected):
-        CliRunner().invoke(app, ["play", "--browser", *wrong.split()], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(

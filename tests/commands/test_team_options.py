@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError, replay
+from iglu_marl import replay
 from iglu_marl.cli import app
 from iglu_marl.recording.reading import read_recording
 
@@ -87,21 +87,3 @@ def test_options_replace_those_of_the_team(tmp_path: Path) -> None:
     config = read_recording(path)[0].header["config"]
     assert (config["architects"], config["max_steps"], config["controls"]) == (2, 9, "walking")
     assert (facts["task"], facts["steps"]) == ("bridge", 9)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("demo --team chess", "--team is 'chess', expected one of craft, division, assistant, relay"),
-        ("demo --replay --team division", "--replay has one architect"),
-        ("record x.jsonl --builders 99", r"--builders is 99, expected an integer in 1\.\.16"),
-        ("evaluate --team division --builders 7 -o x", r"--builders is 7, expected an integer in 1\.\.6"),
-    ],
-)
-def test_teams_that_there_are_not(
-    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=said):
-        CliRunner().invoke(app, words.split(), catch_exceptions=False)
-    assert not list(tmp_path.iterdir())

@@ -610,6 +610,34 @@ def test_a_damaged_database_is_refused_in_words(tmp_path: Path, folder: Path) ->
     assert isinstance(CliRunner().invoke(command, words).exception, DataError)
 
 
+def test_a_full_database_refuses_newcomers_and_keeps_the_others(tmp_path: Path, folder: Path) -> None:
+    with serving(written(tmp_path, STUDY), folder) as client:
+        token = to_the_game(client, "first")
+        store = client.app.state.sessions.store  # type: ignore[attr-defined]
+        pages = store.do(lambda one: one.execute(text("PRAGMA page_count")).scalar())
+        store.do(lambda one: one.execute(text(f"PRAGMA max_page_count = {pages}")))
+        found = [ask(client, "enter", code=f"P{number}")["status"] for number in range(500)]
+        assert set(found) == {200, 503}
+        store.do(lambda one: one.execute(text("PRAGMA max_page_count = 1000000")))
+        assert stage_of(client, token) == "game"
+        for code in ("P0", "P499"):
+            assert to_the_game(client, code)
+
+
+@pytest.mark.parametrize("jump_s", [-3e7, 3e7])
+def test_a_clock_that_jumps_stops_nobody(
+    jump_s: float, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(written(tmp_path, STUDY), folder) as client:
+        now = time.time
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: now() + jump_s)
+            token = to_the_game(client, "P1")
+        assert stage_of(client, token) == "game"
+        build_red(client, token)
+        until_stage(client, token, "questions")
+
+
 @pytest.mark.parametrize("url", ["nonsense", "nosuch://x"])
 def test_databases_that_cannot_be(url: str) -> None:
     with pytest.raises(ConfigError):
