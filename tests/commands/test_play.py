@@ -240,58 +240,6 @@ def test_a_builders_whole_game_in_a_window(on_screen: str, file: Path, tmp_path:
     assert recording.moves[0].actions.keys() == {Role.ARCHITECT}
 
 
-QUESTIONS = {  # and a part of the useful answer
-    "What should I do?": "blue",
-    "What color is it?": "Blue.",
-    "Where exactly?": "of the centre, on the ground.",
-    "how high?": "On the ground.",
-    "How many blocks?": "One block.",
-    "is it red?": "No, blue.",
-    "Is it on the ground?": "Yes",
-    "how many blocks are left?": "3 blocks to place.",
-    "Did I do something wrong?": "No mistake",
-    "sorry, can you say that again?": "blue",
-}
-
-
-def test_ten_questions_at_the_window_get_ten_answers(
-    on_screen: str, file: Path, tmp_path: Path, play: Any
-) -> None:
-    """A person asks, builds something wrong, and is told so without asking."""
-
-    def ask(me: Person, text: str) -> Iterator[None]:
-        heard = len(me.said)
-        press("t", "t")
-        yield
-        write(text)
-        yield
-        press("return", "\r")
-        for _ in range(4):
-            yield from me.wait(20)
-            if len(me.said) > heard + 1:
-                return
-
-    def story(me: Person, window: PlayedWindow) -> Iterator[None]:
-        yield
-        assert pygame.display.get_driver() == "x11"
-        yield from me.wait(1)
-        for question, answer in QUESTIONS.items():
-            yield from ask(me, question)
-            assert me.said[-2] == question
-            assert answer in me.said[-1], question
-        keep(window, "builder-asks")
-        yield from me.walk(1.0, 1.0)
-        yield from me.put(4, 1.0, -1.5, -3.0)
-        told = len(me.said)
-        yield from me.wait(20 * 5)
-        assert any("The orange block" in text and "is not right" in text for text in me.said[told:])
-        keep(window, "builder-is-told")
-
-    person, done = play({"tasks": str(file), "task": "L", "seed": 3}, story)
-    assert not done
-    assert person.said
-
-
 def test_the_same_game_without_a_screen(
     file: Path, tmp_path: Path, play: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

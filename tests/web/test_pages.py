@@ -26,7 +26,7 @@ from iglu_marl.core.worlds import Pose  # noqa: E402
 from iglu_marl.web import ServerOptions, create_app  # noqa: E402
 from iglu_marl.web.sessions import Sessions  # noqa: E402
 from iglu_marl.web.store import PARTICIPANTS, Store  # noqa: E402
-from iglu_marl.web.study import Condition, Study, SurveyQuestion  # noqa: E402
+from iglu_marl.web.study import Condition, Study  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -294,52 +294,6 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
         hit = phone.run(script, left + width / 2, top + height / 2)
         assert hit, button
     keep(phone, "builder-phone-side")
-
-
-def test_a_participant_of_a_study(window: Browser, tmp_path: Path) -> None:
-    """From a link as a crowd platform makes it to the completion code, through every screen."""
-    study = Study(
-        "small",
-        (Condition("only", ("two",), Role.ARCHITECT, "scripted"),),
-        title="Words <b>and</b> blocks",
-        consent="We record what you write and do.\n\nDo you want to take part?",
-        instructions="Explain to the builder what to build.",
-        questions=(
-            SurveyQuestion("fun", "Was it fun?", "likert", low="not at all", high="very much"),
-            SurveyQuestion("device", "What have you used?", "choice", options=("a mouse", "a finger")),
-            SurveyQuestion("else", "What else?", required=False),
-        ),
-        completion_code="C0DE",
-        participant="PID",
-    )
-    store = Store(f"sqlite:///{tmp_path / 'study.db'}")
-    with serving(Sessions(study, store), folder=tmp_path / "games") as address:
-        window.open(f"{address}/?PID=p1&other=2")
-        window.wait("return document.body.dataset.stage === 'consent'")
-        assert window.run("return document.getElementById('title').textContent") == study.title
-        keep(window, "study-consent")
-        for following in ("instructions", "game"):
-            window.run("document.querySelector('#form button').click()")
-            window.wait(f"return document.body.dataset.stage === '{following}'")
-            keep(window, f"study-{following}")
-        window.run("document.querySelector('#form button').click()")
-        entered(window)
-        say(window, "Place a red block one north of the middle.")
-        window.wait("return play.world.score[0] === 1", 30)
-        say(window, "Place a blue block on top of it.")
-        window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
-        assert window.run("return document.querySelector('#veillinks a').textContent") == "Continue"
-        window.run("document.querySelector('#veillinks a').click()")
-        window.wait("return document.body.dataset.stage === 'questions'")
-        keep(window, "study-questions")
-        window.run(
-            "document.querySelectorAll('[name=fun]')[5].click(); document.querySelector('[name=device]').click()"
-        )
-        window.run("document.getElementById('form').requestSubmit()")
-        window.wait("return document.body.dataset.stage === 'done'")
-        assert window.run("return document.querySelector('.code').textContent") == "C0DE"
-        keep(window, "study-done")
-        assert window.messages() == []
 
 
 def test_a_worker_of_mturk(window: Browser, tmp_path: Path) -> None:

@@ -162,18 +162,6 @@ def test_one_of_a_team_comes_back_and_another_is_replaced(tmp_path: Path) -> Non
 # -------------------------------------------------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize(
-    ("wrong", "expected"),
-    [
-        ({"team": {"players": 4}}, "unknown option 'players'"),
-        ({"team": TEAM, "agents": {Role.BUILDER: ("careful",)}}, "'careful' plays in no team"),
-    ],
-)
-def test_teams_that_cannot_be(wrong: Any, expected: str) -> None:
-    with pytest.raises(ConfigError, match=expected):
-        ServerOptions(**wrong)
-
-
 def test_the_file_of_a_study_has_its_team(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY)
     sessions = Sessions(read_study(tmp_path / "study.toml"), Store(f"sqlite:///{tmp_path / 'study.db'}"))
