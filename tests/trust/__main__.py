@@ -17,7 +17,6 @@ from trust.driver import ROOT
 DRIVERS: dict[str, tuple[list[str], list[str]]] = {
     "worlds": ([], ["--quick"]),
     "views": ([], ["--quick"]),
-    "kills": ([], ["--quick"]),
     "fuzz": ([], ["--quick", "--target", "zip", "--target", "LLM reply", "--target", "action"]),
     "names": ([], ["--quick"]),
     "soak": (["--amount", "300"], ["--quick"]),

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser, browser
-from llm_server import llm_server
 
 pytest.importorskip("starlette")
 pytest.importorskip("sqlalchemy")
@@ -221,35 +220,6 @@ def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> N
     say(phone, "Place a blue block on top of it.")
     phone.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
     assert phone.messages() == []
-
-
-def test_a_language_model_reads_for_the_scripted_builder(
-    window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arrive = threading.Event()
-
-    def answer(_: Any) -> str:
-        arrive.wait(20)
-        return (
-            '{"edits": [{"action": "place", "color": "red", "east": 0, "north": 1, "height": 1}], "say": ""}'
-        )
-
-    with llm_server(answer) as model:
-        monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "slow")
-        monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", model.url)
-        with serving(folder=tmp_path, agents={Role.BUILDER: ("scripted-llm",)}) as address:
-            begin(window, address, "architect", "scripted-llm")
-            say(window, "Conjure a crimson thingummy just up north of dead centre.")
-            window.wait("return document.querySelectorAll('#lines li').length === 1")
-            window.wait("return document.getElementById('lines').textContent.includes('thingummy')")
-            assert window.run("return play.world.score[0]") == 0
-            arrive.set()
-            window.wait("return play.world.score[0] === 1", 30)
-            say(window, "Put a blue block on top of it.")
-            window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
-            keep(window, "architect-scripted-llm")
-            assert len(model.seen) == 1
-            assert window.messages() == []
 
 
 def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:
