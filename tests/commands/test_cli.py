@@ -98,14 +98,6 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("words", ["demo -o {}", "record {}", "show kite -o {}.png", "serve --folder {}"])
-def test_a_path_of_5000_characters(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(IgluMarlError, match=r"x{40}"):
-        CliRunner().invoke(app, words.format("x" * 5000).split(), catch_exceptions=False)
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 pygame = pytest.importorskip("pygame")
 
+from llm_server import Misbehaviour, llm_server  # noqa: E402
 from people import PlayedWindow, click, grab, key_down, key_up, move_mouse, press, write, x_display  # noqa: E402
 from requirements import require  # noqa: E402
 
@@ -221,6 +222,39 @@ def build_the_l(me: Person, window: PlayedWindow, on_screen: str | None = None) 
     press("return", "\r")
     yield
     raise AssertionError("Enter did not leave the result")
+
+
+def test_a_person_builds_what_a_language_model_asks_for(
+    file: Path, tmp_path: Path, play: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The window is looked at while the model thinks."""
+    waited = 0
+
+    def story(me: Person, window: PlayedWindow) -> Iterator[None]:
+        nonlocal waited
+        while not me.said:
+            waited += 1
+            yield
+        assert me.said == ["Place a blue block on the ground, 2 blocks north of the centre."]
+        yield from me.put(1, 0.0, -1.5, -2.0)
+        yield
+        press("return", "\r")
+        yield
+
+    file.write_text(json.dumps({**STRUCTURES, "structures": {"one": {"blocks": [[0, -1, -2, 1]]}}}))
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    with llm_server() as server:
+        server.always = Misbehaviour(stall_s=0.1)
+        for name, value in {"MODEL": "m", "ENDPOINT": server.url, "CACHE": "off"}.items():
+            monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
+        options = {"partner": "llm", "tasks": str(file), "task": "one", "seed": 3, "as_json": True}
+        person, done = play(options, story)
+    assert done
+    assert waited > 3
+    recording = check_recording(tmp_path, person, True)
+    assert recording.header["agents"] == {"architect": "LLMArchitect", "builder": "WindowBuilder"}
+    (facts,) = json.loads(capsys.readouterr().out)
+    assert facts["completed"]
 
 
 def test_a_builders_whole_game_in_a_window(on_screen: str, file: Path, tmp_path: Path, play: Any) -> None:
