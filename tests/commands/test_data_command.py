@@ -103,20 +103,6 @@ def test_from_nothing_to_a_verified_pack(server: FileServer, tmp_path: Path) -> 
     assert len(server.seen) == 1
 
 
-def test_the_same_for_people(server: FileServer, tmp_path: Path) -> None:
-    assert "iglu-marl data fetch mdc" in call("list")
-    assert "Not on this machine: iglu-marl data fetch iglu-multiturn" in call("info", "iglu-multiturn")
-    place = tmp_path / "elsewhere" / "iglu-multiturn.zip"
-    assert str(place) in call("fetch", "iglu-multiturn", "--output", place.parent)
-    text = call("info", "iglu-multiturn", "--data", place)
-    for part in ("arXiv:2211.06552", "MIT", "https://github.com/microsoft/iglu-datasets", str(place)):
-        assert part in text
-    text = call("verify", "iglu-multiturn", "--data", place.parent)
-    assert "3 files" in text
-    assert "identical to the published file" in text
-    assert "complete and readable" in text
-
-
 def test_fetching_from_elsewhere_and_again(server: FileServer) -> None:
     mirror = server.url("/mirror.zip")
     server.files["/mirror.zip"] = server.files.pop("/multi.zip")
