@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import socket
@@ -12,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -37,26 +36,6 @@ from iglu_marl.web.partners import PROCESSES
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
 
-# A server that is there at once, again and again: the children of a process that has loaded everything.
-STARTER = """
-import json, os, signal, sys
-from pathlib import Path
-import uvicorn
-from iglu_marl.web import ServerOptions, create_app
-from iglu_marl.web.warming import warm_up
-
-warm_up()
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-print("ready", flush=True)
-for line in sys.stdin:
-    if (child := os.fork()) == 0:
-        app = create_app(ServerOptions(folder=Path(sys.argv[1]), team=json.loads(sys.argv[2])))
-        uvicorn.run(app, port=int(line), log_level="warning", ws="websockets-sansio")
-        os._exit(0)
-    print(child, flush=True)
-"""
-
-
 def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -72,36 +51,6 @@ def until_answered(host: str) -> None:
         except OSError:
             assert time.monotonic() < end
             time.sleep(0.05)
-
-
-@contextmanager
-def starting(folder: Path, **team: Any) -> Iterator[Callable[[], tuple[str, int]]]:
-    """A function that starts a server, and gives its address and process."""
-    words = [sys.executable, "-c", STARTER, str(folder), json.dumps(team)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as starter:
-        assert starter.stdin is not None
-        assert starter.stdout is not None
-        assert starter.stdout.readline() == "ready\n"
-        tell, hear = starter.stdin, starter.stdout
-
-        def start() -> tuple[str, int]:
-            port = free_port()
-            print(port, file=tell, flush=True)
-            process = int(hear.readline())
-            until_answered(f"127.0.0.1:{port}")
-            return f"127.0.0.1:{port}", process
-
-        yield start
-        tell.close()
-
-
-def kill(process: int) -> None:
-    """As the system kills a process, which cannot do anything any more; wait until it is gone."""
-    with suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
-        while True:
-            os.kill(process, 0)
-            time.sleep(0.01)
 
 
 @contextmanager
@@ -314,33 +263,32 @@ def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
     """Three people and an agent: what each of them was told is in one recording of a whole game."""
     rng, reached = np.random.default_rng(), []
     visitors: dict[str, Visitor] = {}
-    with starting(tmp_path, architects=2, builders=2, sees={"architect_1": "half:east"}) as start:
-        for _ in range(3):
-            host, process = start()
-            with ExitStack() as stack:
-                stack.callback(kill, process)
-                if not visitors:
-                    visitors["builder_1"] = Visitor(begin(host, {"architect_1": "scripted"}, "builder_1"))
+    team = ("--architects", "2", "--builders", "2")
+    for _ in range(3):
+        with ExitStack() as stack:
+            host, process = stack.enter_context(served(tmp_path, *team))
+            if not visitors:
+                visitors["builder_0"] = Visitor(begin(host, {"builder_1": "scripted"}, "builder_0"))
+            for visitor in visitors.values():
+                visitor.join(host, stack)
+            if len(visitors) == 1:
+                for name, token in visitors["builder_0"].welcome["invites"].items():
+                    visitors[name] = Visitor(token)
+                    visitors[name].join(host, stack)
+            for _ in range(25):
                 for visitor in visitors.values():
-                    visitor.join(host, stack)
-                if len(visitors) == 1:
-                    for name, token in visitors["builder_1"].welcome["invites"].items():
-                        visitors[name] = Visitor(token)
-                        visitors[name].join(host, stack)
-                for _ in range(25):
-                    for visitor in visitors.values():
-                        visitor.act(rng)
-                    while visitors["builder_1"].hear()["t"] != "frame":
-                        pass
-                kill(process)
-                for visitor in visitors.values():
-                    with suppress(ConnectionClosed):  # what it had sent
-                        while True:
-                            visitor.hear()
-            reached.append(max(visitors["builder_0"].told))
-    assert list(visitors) == ["builder_1", "architect_0", "builder_0"]
+                    visitor.act(rng)
+                while visitors["builder_0"].hear()["t"] != "frame":
+                    pass
+            process.kill()
+            for visitor in visitors.values():
+                with suppress(ConnectionClosed):  # what it had sent
+                    while True:
+                        visitor.hear()
+        reached.append(max(visitors["builder_0"].told))
+    assert list(visitors) == ["builder_0", "architect_0", "architect_1"]
     assert sorted(set(reached)) == reached  # it went on each time
-    with served(tmp_path, "--architects", "2", "--builders", "2", "--wait", "1"):  # nobody comes back
+    with served(tmp_path, *team, "--wait", "1"):  # nobody comes back
         end = time.monotonic() + 30
         while list(tmp_path.glob("*.seats")):
             assert time.monotonic() < end
@@ -350,10 +298,10 @@ def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
     poses: list[Any] = []
     game = replay(recording, on_step=lambda env: poses.append([pose_of(env, row) for row in range(2)]))
     said = [[each.speaker, each.text] for each in game.dialogue]
-    assert {"architect 0", "architect 1", "builder 0", "builder 1"} == {speaker for speaker, _ in said}
+    assert {"architect 0", "architect 1", "builder 0"} <= {speaker for speaker, _ in said}
     for name, visitor in visitors.items():
         assert said[: len(visitor.said)] == visitor.said
-        own = {"architect_0": slice(None), "builder_0": 0, "builder_1": 1}[name]
+        own = 0 if name == "builder_0" else slice(None)
         for tick, told in visitor.told.items():
             if "agentPos" in told:
                 assert np.allclose(told["agentPos"], poses[tick][own], atol=1e-4)
@@ -392,8 +340,6 @@ def test_processes_of_agents_end_with_the_server(tmp_path: Path, how: signal.Sig
 def pose_of(env: Any, builder: int = 0) -> list[float]:
     x, y, z, yaw, pitch = env.episode.worlds.pose[builder].tolist()
     return [x, y, z, pitch, yaw]
-
-
 
 
 @pytest.mark.parametrize(
