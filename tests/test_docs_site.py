@@ -200,14 +200,3 @@ def test_the_search_finds(window: Browser, site: Path) -> None:
     found = window.run("return [...document.querySelectorAll('.md-search-result__item a')].map(a => a.href)")
     assert any("agents.html" in address for address in found), found
     assert window.messages() == []
-
-
-def test_light_and_dark_are_a_click_apart(window: Browser, site: Path) -> None:
-    window.emulate(*DESK)
-    window.open(site / "index.html")
-    window.wait("return document.readyState == 'complete'")
-    scheme = "return document.body.dataset.mdColorScheme"
-    before = window.run(scheme)
-    window.click("label.md-header__button:not([hidden])[for^='__palette']")
-    window.wait(f"return document.body.dataset.mdColorScheme != {before!r}")
-    assert {before, window.run(scheme)} == {"default", "slate"}
