@@ -74,7 +74,7 @@ format: setup  ## rewrite the code in the project's format
 bench: setup  ## measure, and print the table
 	$(PY) -m benchmarks.speed
 
-trust: setup  ## look for what breaks the package, for 35 to 45 minutes (docs/reliability.md)
+trust: setup  ## look for what breaks the package, for half an hour (docs/reliability.md)
 	$(PY) -m benchmarks.trust
 
 trust-quick: setup  ## the same in three minutes

@@ -89,12 +89,3 @@ def test_memory_follows_the_true_world() -> None:
     follower.hear("Put a blue block on top of it.")
     assert (follower.taken, follower.grid[1, 7, 8]) == ("request", 1)
     assert np.count_nonzero(follower.grid) == 2
-
-
-def test_the_main_figures_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert dialogues.main(["--data", "bundled", "--count", "1", "--processes", "1", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["sessions"] == 1
-    assert 0 <= found["turns_right"] + found["turns_wrong"] <= found["turns"] > 0
-    assert 0 <= found["read"] <= found["texts"]
-    assert {"f1_own_world", "precision"} < found.keys()

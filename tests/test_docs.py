@@ -219,15 +219,6 @@ def test_snippets_import_what_registers_the_ids(name: str) -> None:
             assert ours.search(above), f"{name}, line {snippet.line}"
 
 
-def test_a_failing_snippet_fails() -> None:
-    with pytest.raises(NameError):
-        run_page("```python\nx = 1\n```\n\nwords\n\n```python\n1 / x\n```\n", "page")
-    with pytest.raises(AssertionError, match="line 3"):
-        run_page("\n\n```python\nprint(1)\n```\n\n```text\n2\n```\n", "page")
-    assert run_page("```python\nprint(1)\n```\n\n```text\n1\n```\n", "page") == 1
-    assert run_page(f"{CONTINUED}\n```python\nx = 1\n```\n\n```python\n1 / x\n```\n", "page") == 2
-
-
 # -------------------------------------------------------------------------------------------------- commands
 
 
@@ -330,21 +321,6 @@ def test_commands_exist(name: str) -> None:
         check_command(command)
 
 
-def test_there_are_commands_and_wrong_ones_are_seen() -> None:
-    assert sum(len(commands(read(page))) for page in PAGES) >= 5
-    for wrong in (
-        "make tea",
-        "iglu-marl demo --teapot 3",
-        "iglu-marl brew",
-        "iglu-marl demo --seed x",
-        "python examples/no_such_example.py",
-        "python examples/sb3_builder.py --teapot 3",
-        "sudo x",
-    ):
-        with pytest.raises(Exception):  # noqa: B017 (several libraries')
-            check_command(wrong)
-
-
 # ----------------------------------------------------------------------------------------------------- links
 
 
@@ -370,11 +346,6 @@ def broken(page: Path, text: str) -> list[str]:
 @pytest.mark.parametrize("name", names(PAGES + OTHER_PAGES))
 def test_links_and_pictures_lead_somewhere(name: str) -> None:
     assert broken(ROOT / name, read(ROOT / name)) == []
-
-
-def test_broken_links_are_seen() -> None:
-    text = "[a](dynamics.md#colours) [b](nowhere.md) ![c](images/no.png) [d](score.md#no-such-part) [e](https://x.y)"
-    assert broken(INDEX, text) == ["nowhere.md", "images/no.png", "score.md#no-such-part"]
 
 
 def test_every_page_is_linked_from_the_index() -> None:
@@ -714,12 +685,6 @@ def rewritten(text: str) -> str:
     return _TABLE.sub(renew, text)
 
 
-def test_rewriting_repairs_a_table_and_keeps_what_was_written() -> None:
-    text = read(ROOT / "docs" / "controls.md")
-    assert rewritten(text) == text
-    assert rewritten(text.replace("| 5 | `jump` |", "| 5 | `jmp` |")) == text
-
-
 # ------------------------------------------------------------------------------------ deliberate differences
 
 
@@ -738,16 +703,7 @@ def test_reset_restores_everything() -> None:
     game = gym.make("IGLUGridworldVector-v0", tasks=Task("", [(5, 7, 5, 1)]))
     game.reset(seed=0)
     fresh = game.episode.worlds.get_state()
-    for action in (
-        0,
-        0,
-        0,
-        11,
-        13,
-        15,
-        17,
-        5,
-    ):  # settle, then leave in the middle of a jump, another colour in hand
+    for action in [0] * 3 + [11, 13, 15, 17, 5]:  # in the middle of a jump, another colour in hand
         game.step(action)
     worlds = game.episode.worlds
     assert worlds.speed[0] > 0

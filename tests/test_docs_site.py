@@ -188,18 +188,6 @@ def test_pages_fit_and_load_nothing_from_elsewhere(
         assert window.messages() == [], path
 
 
-def test_a_wide_page_would_be_seen(window: Browser, tmp_path: Path) -> None:
-    window.emulate(*PHONE)
-    page = tmp_path / "wide.html"
-    page.write_text("<div style='width: 600px'>x</div><img src='nothing.png'>", encoding="utf-8")
-    window.open(page)
-    window.wait("return document.readyState == 'complete'")
-    found = window.run(LOOK)
-    assert found["wide"] > 0
-    assert len(found["images"]) == 1
-    assert len(window.messages()) == 1
-
-
 def test_the_search_finds(window: Browser, site: Path) -> None:
     """Also where the site is opened from a disk, without a server."""
     window.emulate(*DESK)
@@ -212,14 +200,3 @@ def test_the_search_finds(window: Browser, site: Path) -> None:
     found = window.run("return [...document.querySelectorAll('.md-search-result__item a')].map(a => a.href)")
     assert any("planning.html" in address for address in found), found
     assert window.messages() == []
-
-
-def test_light_and_dark_are_a_click_apart(window: Browser, site: Path) -> None:
-    window.emulate(*DESK)
-    window.open(site / "index.html")
-    window.wait("return document.readyState == 'complete'")
-    scheme = "return document.body.dataset.mdColorScheme"
-    before = window.run(scheme)
-    window.click("label.md-header__button:not([hidden])[for^='__palette']")
-    window.wait(f"return document.body.dataset.mdColorScheme != {before!r}")
-    assert {before, window.run(scheme)} == {"default", "slate"}

@@ -37,16 +37,8 @@ else:  # a dependency of pytest there
 
 # What a copy of the repository leaves out: environments, caches, results.
 NOT_COPIED = shutil.ignore_patterns(
-    ".git",
-    ".venv*",
-    "build",
-    "dist",
-    "site",
-    "*.egg-info",
-    "__pycache__",
-    ".*_cache",
-    ".hypothesis",
-    "iglu-marl-demo",
+    *(".git", ".venv*", "build", "dist", "site", "*.egg-info", "__pycache__"),
+    *(".*_cache", ".hypothesis", "iglu-marl-demo"),
 )
 TOP_FILES = {
     "LICENSE",
@@ -290,8 +282,8 @@ def test_the_container_copies_and_runs_what_there_is(root: Path) -> None:
     assert not {"README.md", "pyproject.toml", "setup.py", "agents", "iglu_marl"} & set(ignored)
 
 
-def test_the_container_keeps_the_rules_of_hadolint(root: Path) -> None:
-    """Those that apply here, by their numbers; and all packages are pinned by hashes, in the versions promised."""
+def test_the_container_pins_all_packages_and_has_a_user_of_its_own(root: Path) -> None:
+    """Packages are pinned by hashes, in the versions promised. Numbers are rules of hadolint."""
     text = (root / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
     steps = [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
     named = {key: [value for name, value in steps if name == key] for key, _ in steps}
@@ -299,11 +291,7 @@ def test_the_container_keeps_the_rules_of_hadolint(root: Path) -> None:
         re.fullmatch(r"[\w./-]+:[\w.-]+", base) and ":latest" not in base for base in named["FROM"]
     )  # DL3006, 7
     assert named["USER"][-1] not in ("root", "0")  # DL3002
-    assert "ADD" not in named  # DL3020
-    assert all(value.startswith("/") for value in named["WORKDIR"])  # DL3000
-    assert all(json.loads(value) for value in named["ENTRYPOINT"] + named["CMD"])  # DL3025
     for run in named["RUN"]:
-        assert not re.search(r"\b(sudo|cd|apt|wget|curl)\b|\|", run), run  # DL3003, 3004, 3027, 4006
         for install in re.findall(r"pip install ([^&]*)", run):
             assert "--no-cache-dir" in install  # DL3042
             assert "--require-hashes" in install or "--no-deps" in install  # DL3013
@@ -369,19 +357,6 @@ def test_every_extra_is_explained(root: Path) -> None:
     faq, readme = ((root / page).read_text(encoding="utf-8") for page in ("docs/faq.md", "README.md"))
     assert extras <= set(re.findall(r"^\| `([a-z]+)` \|", faq, re.MULTILINE))
     assert "docs/faq.md#what-do-the-extras-bring" in readme
-    for package in [
-        "pettingzoo",
-        "gymnasium",
-        "numpy",
-        "pygame",
-        "moderngl",
-        "PyOpenGL",
-        "pandas",
-        "requests",
-        "transformers",
-        "pytest",
-    ]:
-        assert package in readme, package
 
 
 def test_the_sdist_can_be_tested_and_built(root: Path, sdist: Path, wheel: Path, tmp_path: Path) -> None:
@@ -475,21 +450,6 @@ def test_ci_checks_with_the_development_tools_alone(root: Path) -> None:
     assert (
         steps.index("\nmake setup\n") < steps.index("\nmake check\n") < steps.index("pip install -q -e '.[")
     )
-
-
-def test_what_forges_read_is_well_formed(root: Path) -> None:
-    yaml = pytest.importorskip("yaml")
-    forms = sorted((root / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
-    for form in forms:
-        content = yaml.safe_load(form.read_text("utf-8"))
-        if form.stem != "config":
-            assert content["name"]
-            assert content["description"]
-            assert all(part["attributes"]["label"] for part in content["body"]), form
-    assert {"bug", "config", "feature", "result"} == {form.stem for form in forms}
-    pages = yaml.safe_load((root / ".github" / "workflows" / "pages.yml").read_text("utf-8"))
-    assert pages["permissions"] == {"contents": "read"}
-    assert pages["jobs"]["deploy"]["needs"] == "build"
 
 
 def test_a_release_is_tested_on_every_python_and_published_without_a_token(root: Path) -> None:

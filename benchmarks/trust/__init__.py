@@ -15,7 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run(module: str) -> int:
     """Run a module of `tests` with this program's arguments, and return its exit code."""
-    shared = os.pathsep.join(str(ROOT / "tests" / name) for name in ("", "data", "web"))
-    path = os.pathsep.join(filter(None, (shared, str(ROOT), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(ROOT / "tests"), str(ROOT), os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", module, *sys.argv[1:]]
     return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False).returncode

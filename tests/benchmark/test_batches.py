@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import level_runs
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from requirements import ROOT
 
 from iglu_marl import ConfigError, Role, Task
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
@@ -159,13 +157,3 @@ def test_a_live_level_is_played_side_by_side(tmp_path: Path) -> None:
     assert {row.steps for row in found.rows} == {find("told-structures-v1").max_steps}
     assert verify(path) == 2
     assert Role.BUILDER.value in path.with_suffix(".games.jsonl").read_text()
-
-
-def test_a_run_is_timed_at_two_commits(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(
-        "sys.argv", ["", "symbols-place-v1", "--before", str(ROOT), "--episodes", "2", "--times", "1"]
-    )
-    level_runs.main()
-    assert "symbols-place-v1" in capsys.readouterr().out

@@ -62,18 +62,6 @@ def test_grid_actions_are_shortest() -> None:
         grid_actions(Task("", [(0, 6, 0, 3)], invariant=False))
 
 
-def test_demonstrations_are_a_minari_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    require("minari", importlib.util.find_spec("minari") is not None, "Minari is not installed")
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    made: Any = write_demonstrations("told-place-v1", "iglu/told-place-v1", games=5, fold=1)
-    assert (made.total_episodes, made.total_steps) == (5, sum(len(episode.actions) for episode in made))
-    env = make("told-place-v1", fold=1)
-    for episode in made:
-        assert episode.terminations[-1]
-        assert all(action in env.action_space for action in episode.actions)
-        assert set(episode.observations) == set(env.observation_space.spaces)
-
-
 @pytest.mark.parametrize("name", ["see-place-v1", "told-place-v1", "words-place-v1", "symbols-place-v1"])
 def test_the_environment_of_demonstrations_is_recovered(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -25,9 +25,7 @@ from iglu_marl.benchmark.splits import (
     HeldOut,
     PinnedInstructions,
     PlacedBlocks,
-    Shapes,
     SplitName,
-    Structures,
     content_key,
     in_split,
     others,
@@ -195,17 +193,6 @@ def test_starting_blocks_are_part_of_the_content() -> None:
     assert content_key(bent) != content_key(one)
     assert others([one, other, bent]) == [[bent], [bent], [one, other]]
     assert others([one]) == [[one]]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [PlacedBlocks(GROUND, wordings=3), Changes(), Shapes(), Structures(3, 6, 2, 3, 3)],
-    ids=lambda content: type(content).__name__,
-)
-def test_contents_follow_from_the_generator(content: Any) -> None:
-    first, second = ([content.sample(rng) for _ in range(20)] for rng in map(np.random.default_rng, (5, 5)))
-    assert first == second
-    assert len(set(map(content_key, first))) > 10
 
 
 def test_changes_are_a_removal_and_a_placement() -> None:

@@ -482,19 +482,9 @@ def test_a_run_that_is_stopped_pays_for_no_reply_twice(
 
     with llm_server(answer) as server:
         setting(monkeypatch, server, tmp_path / "cache", CONCURRENCY="32")
-        command = [
-            sys.executable,
-            "-m",
-            "iglu_marl",
-            "llm",
-            "benchmark",
-            "--level",
-            level,
-            "--episodes",
-            str(games),
-        ]
+        words = ["llm", "benchmark", "--level", level, "--episodes", str(games), "-o", tmp_path / "out"]
         with subprocess.Popen(
-            [*command, "-o", tmp_path / "out"],
+            [sys.executable, "-m", "iglu_marl", *words],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may have ignored it
@@ -508,6 +498,5 @@ def test_a_run_that_is_stopped_pays_for_no_reply_twice(
         result = run("llm", level, games, tmp_path / "out")
     assert len(result.rows) == games
     twice = sum(count - 1 for count in sent.values())
-    print("sent twice", twice)
     assert twice == 0 if end is signal.SIGINT else twice <= 32
     assert sum(row.requests for row in result.rows) == len(sent)

@@ -168,58 +168,42 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
 ROW = "episodes.3"
 TAMPERED: list[tuple[str, Any, str]] = [  # field, value, what is said though the checksum is made to fit
     (f"{ROW}.success", 3.7, "episodes[3].success is 3.7, expected true or false"),
-    (f"{ROW}.success", 1, "expected true or false"),
-    (f"{ROW}.success", "yes", "expected true or false"),
     ("episodes.7.success", True, "expected false: not completed"),
-    (f"{ROW}.completed", None, "expected true or false"),
     (f"{ROW}.completed", False, "expected false: not completed"),
     (f"{ROW}.f1", 1.01, "expected a number 0..1"),
-    (f"{ROW}.f1", -0.1, "expected a number 0..1"),
     (f"{ROW}.f1", float("nan"), "expected a number 0..1"),
     (f"{ROW}.steps", 7, "expected an integer 0..6"),
-    (f"{ROW}.steps", -1, "expected an integer 0..6"),
     (f"{ROW}.steps", 2.5, "expected an integer 0..6"),
     (f"{ROW}.changes", 4, "expected an integer 1..3"),
-    (f"{ROW}.changes", 0, "expected an integer 1..3"),
     (f"{ROW}.seed", 5, "0, 1, … of each run"),
-    (f"{ROW}.run", 1, "0, 1, … of each run"),
     (f"{ROW}.run", -1, "expected an integer of 0 or more"),
     (f"{ROW}.task", "easy", "expected 12 hexadecimal digits"),
-    (f"{ROW}.task", 7, "expected"),
     (f"{ROW}.partner", 0, "expected text"),
     (f"{ROW}.note", "x", "note"),
     ("episodes", [], "0, 1, … of each run"),
     ("episodes", 200, "is no result of the benchmark"),
     ("runs", [], "there are no runs"),
-    ("runs.1.seed", 0, "0, 1, … of each run"),
     ("runs.0.seed", 1.5, "0, 1, … of each run"),
     ("runs.0.controls", {}, "the same of all runs"),
-    ("runs.0.controls.hidden", 1.5, "expected a number 0..1"),
     ("runs.0.controls.hidden", 0.3, "expected a share of 8 games"),
     ("runs.0.curve.1.1", -0.5, "expected a number 0..1"),
     ("runs.0.scores", {"success": 1.0}, "it was edited"),
     ("rung", "see-everything-v9", "expected one of see-place-v1"),
     ("rung", "see-place-v0", "iglu_marl 0.2.0 has the levels of version 0"),
-    ("rung", "see-ground-v1", "digest is"),
     ("digest", "0" * 12, "digest is '000000000000'"),
-    ("name", 7, "expected text"),
     ("split", "dev", "expected one of train, validation, test"),
     ("budget", -1, "expected an integer of 0 or more"),
-    ("budget", "little", "expected an integer of 0 or more"),
     ("format", "recipe", "format is 'recipe'"),
-    ("version", 7, "version 7"),
     ("version", 1, "iglu_marl 0.2.0 reads version 1"),
     ("privileged", "no", "expected true or false"),
     ("recordings", "ab", "it was edited"),
-    ("score", 1.0, "it was edited"),
 ]
 
 
 @pytest.mark.parametrize(("field", "value", "said"), TAMPERED)
 def test_tampered_results_are_refused(tmp_path: Path, field: str, value: Any, said: str) -> None:
     """Both with the checksum as it was, and with one that fits the edited content."""
-    content = result(0.5, 0.5).to_json()
-    content = json.loads(json.dumps(content))
+    content = json.loads(json.dumps(result(0.5, 0.5).to_json()))
     *way, last = field.split(".")
     place: Any = content
     for part in way:
@@ -235,13 +219,9 @@ def test_tampered_results_are_refused(tmp_path: Path, field: str, value: Any, sa
     assert said in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("name", "theirs"), ("budget", 5), ("split", "validation"), ("command", "x"), ("tasks", "e")],
-)
-def test_what_could_be_true_is_refused_by_its_checksum(tmp_path: Path, field: str, value: Any) -> None:
+def test_what_could_be_true_is_refused_by_its_checksum(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
-    path.write_text(json.dumps({**result(0.5).to_json(), field: value}))
+    path.write_text(json.dumps({**result(0.5).to_json(), "name": "theirs"}))
     with pytest.raises(DataError, match=r"checksum is .* it was edited"):
         read_result(path)
 

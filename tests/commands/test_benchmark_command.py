@@ -11,7 +11,6 @@ import pytest
 from requirements import ROOT
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError
 from iglu_marl.benchmark import find, levels
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.cli import app
@@ -61,16 +60,3 @@ def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
     assert "| `see-place-v1` | oracle | 1 | 4 | 0 | 100.0 (51.0–100.0) |" in done.stdout
     assert "| oracle | random |" in done.stdout
     assert (folder / "benchmark.md").read_text() in done.stdout
-
-
-def test_wrong_names_are_named() -> None:
-    for words, said in (
-        (["list", "up"], "NAMES is 'up', expected one of see, told"),
-        (
-            ["run", "see-place-v1", "--split", "dev"],
-            "--split is 'dev', expected one of train, validation, test",
-        ),
-        (["run", "words-place-v1", "--architect", "a", "--architect", "b"], "--architect is"),
-    ):
-        with pytest.raises(ConfigError, match=said):
-            CliRunner().invoke(app, ["benchmark", *words], catch_exceptions=False)

@@ -17,7 +17,7 @@ from file_server import FileServer, file_server
 from typer.testing import CliRunner
 
 from iglu_marl import cli
-from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.errors import IgluMarlError
 from iglu_marl.data import (
     CDMDataset,
     MultiturnDataset,
@@ -101,20 +101,6 @@ def test_from_nothing_to_a_verified_pack(server: FileServer, tmp_path: Path) -> 
     verdict = call_json("verify", "iglu-multiturn")
     assert (verdict["whole"], verdict["problems"], verdict["upstream_file"]) == (True, [], True)
     assert len(server.seen) == 1
-
-
-def test_the_same_for_people(server: FileServer, tmp_path: Path) -> None:
-    assert "iglu-marl data fetch mdc" in call("list")
-    assert "Not on this machine: iglu-marl data fetch iglu-multiturn" in call("info", "iglu-multiturn")
-    place = tmp_path / "elsewhere" / "iglu-multiturn.zip"
-    assert str(place) in call("fetch", "iglu-multiturn", "--output", place.parent)
-    text = call("info", "iglu-multiturn", "--data", place)
-    for part in ("arXiv:2211.06552", "MIT", "https://github.com/microsoft/iglu-datasets", str(place)):
-        assert part in text
-    text = call("verify", "iglu-multiturn", "--data", place.parent)
-    assert "3 files" in text
-    assert "identical to the published file" in text
-    assert "complete and readable" in text
 
 
 def test_fetching_from_elsewhere_and_again(server: FileServer) -> None:
@@ -265,17 +251,3 @@ def test_export_of_sessions_reads_back(tmp_path: Path) -> None:
     assert {name: list(map(list, sessions)) for name, sessions in again.items()} == {
         name: list(map(list, sessions)) for name, sessions in bundled.load().items()
     }
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["moon"], "source is 'moon', expected one of bundled"),
-        (["bundled", "--format", "tea"], "--format is 'tea', expected one of tasks, layout, parquet, minari"),
-        (["bundled", "--format", "minari"], "needs recorded actions"),
-    ],
-)
-def test_export_refuses_what_makes_no_sense(tmp_path: Path, words: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        call("export", *words, "-o", tmp_path / "x")
-    assert not (tmp_path / "x").exists()

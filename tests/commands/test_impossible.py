@@ -66,18 +66,8 @@ def test_an_empty_structure_is_no_game(structures: str) -> None:
 
 def test_an_evaluation_marks_impossible_targets(structures: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    words = (
-        "evaluate",
-        "--task-source",
-        structures,
-        "--controls",
-        "flying",
-        "--max-steps",
-        "40",
-        "--output",
-        out,
-    )
-    result = run(*words)
+    options = ("--controls", "flying", "--max-steps", "40", "--output", out)
+    result = run("evaluate", "--task-source", structures, *options)
     assert f"the target of square is impossible: {REASON}" in result.stderr
     assert f"square is impossible: {REASON}" in result.stdout
     assert "ask for no change: 1" in result.stdout

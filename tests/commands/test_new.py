@@ -45,31 +45,23 @@ def test_what_it_writes_runs_and_is_scored(kind: str, tmp_path: Path) -> None:
     [
         ("new robot x", "kind is 'robot', expected one of builder, architect, task-source"),
         ("new builder MyBuilder", "NAME is 'MyBuilder', expected a Python name in lower case"),
-        ("new builder my-builder", "NAME is 'my-builder'"),
         ("new builder taken", "taken.py exists; choose another NAME"),
-        ("new builder folder", "folder exists"),
         ("new builder class", "NAME is 'class'"),
         ("new builder none", "NAME is 'none'"),  # the class None
         ("new builder ñandu", "NAME is 'ñandu'"),
-        ("new builder 2nd", "NAME is '2nd'"),
-        ("new builder a.b", "NAME is 'a.b'"),
         ("new builder ../mine", "NAME is '../mine'"),
         (f"new builder {'x' * 300}", "cannot be used as a path"),
         ("new builder numpy", "NAME is 'numpy', which would hide the installed numpy ("),
-        ("new architect iglu_marl", "would hide the installed iglu_marl"),
         ("new task-source random", "would hide Python's module random"),
-        ("new builder test", "would hide Python's module test"),
         ("new builder conftest", "would hide the settings of pytest"),
         ("new builder executor", "would hide iglu_marl.planning.Executor in it; choose another, such as my_executor"),
         ("new architect scripted_builder", "would hide iglu_marl.agents.ScriptedBuilder"),
-        ("new task-source task", "would hide iglu_marl.Task"),
     ],
 )  # fmt: skip
 def test_bad_names(words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken.py").touch()
-    (tmp_path / "folder").mkdir()
     with pytest.raises(ConfigError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
-    assert {path.name for path in tmp_path.iterdir()} == {"taken.py", "folder"}
+    assert {path.name for path in tmp_path.iterdir()} == {"taken.py"}

@@ -26,7 +26,6 @@ from iglu_marl import (
 from iglu_marl.agents import OracleBuilder, ReplayArchitect
 from iglu_marl.cli import app
 from iglu_marl.commands.task_selection import choose_session, choose_task
-from iglu_marl.data import CDMDataset
 from iglu_marl.envs.single import GridworldEnv
 from iglu_marl.tasks import TaskSet
 
@@ -160,23 +159,6 @@ def test_it_speaks_in_a_single_agent_environment() -> None:
     assert terminated
     assert "<Architect> a blue one" in observation["dialog"]
     assert "<Builder>" not in observation["dialog"], "recorded builders are not heard"
-
-
-def test_a_human_dialogue_is_spoken_in_order(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path))
-    options = {"progressive": True, "invariant": False}
-    dataset = CDMDataset(shared / "data" / "mdc.zip", structures="C8", task_kwargs=options)
-    recorded = dataset.tasks["C8"][0]
-    env = raw_env(tasks=recorded[0], controls="flying", turn_steps=5, max_steps=3000, max_turns=None)
-    architect = ReplayArchitect.for_env(env)
-    played = play(env, {"architect": architect, "builder": OracleBuilder.for_env(env)}, seed=0)
-    assert played.completed
-    expected = [u.text for turn in recorded.turns for u in turn if u.role is A]
-    spoken = " ".join(" ".join(u.text.split()) for u in played.dialogue)
-    assert spoken
-    assert " ".join(" ".join(text.split()) for text in expected).startswith(spoken)
 
 
 # -- the demo

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError, replay
+from iglu_marl import replay
 from iglu_marl.cli import app
 from iglu_marl.recording.reading import read_recording
 
@@ -18,7 +18,6 @@ TEAMS: dict[str, tuple[tuple[str, ...], bool]] = {
     "--team craft": (("architect_0", "architect_1", "architect_2", "builder_0"), False),
     "--team division --controls flying": (("architect_0", "builder_0", "builder_1"), True),
     "--team assistant --controls flying": (("builder_0", "builder_1"), True),
-    "--team relay --controls flying": (("architect_0", "architect_1", "builder_0"), True),
     "--team division --builders 3 --controls flying": (
         ("architect_0", "builder_0", "builder_1", "builder_2"),
         True,
@@ -88,22 +87,3 @@ def test_options_replace_those_of_the_team(tmp_path: Path) -> None:
     config = read_recording(path)[0].header["config"]
     assert (config["architects"], config["max_steps"], config["controls"]) == (2, 9, "walking")
     assert (facts["task"], facts["steps"]) == ("bridge", 9)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("demo --team chess", "--team is 'chess', expected one of craft, division, assistant, relay"),
-        ("demo --replay --team division", "--replay has one architect"),
-        ("record x.jsonl --builders 99", r"--builders is 99, expected an integer in 1\.\.16"),
-        ("evaluate --architects -1 -o x", "--architects is -1, expected an integer of 0 or more"),
-        ("evaluate --team division --builders 7 -o x", r"--builders is 7, expected an integer in 1\.\.6"),
-    ],
-)
-def test_teams_that_there_are_not(
-    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=said):
-        CliRunner().invoke(app, words.split(), catch_exceptions=False)
-    assert not list(tmp_path.iterdir())

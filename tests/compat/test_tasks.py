@@ -95,11 +95,6 @@ def test_texts_of_a_task_are_as_they_were_written() -> None:
     assert (before.chat, before.dialog) == ("<Architect> earlier\n<Architect> now", "<Architect> earlier")
 
 
-def test_keywords_are_those_of_each_tool() -> None:
-    assert tasks.Task(chat=TALK, target_grid=TWO, last_instruction=ASKED).instruction == ASKED
-    assert iglu_datasets.Task(dialog=TALK, target_grid=TWO, instruction=ASKED).chat == TALK
-
-
 def test_a_task_is_played_as_it_says() -> None:
     task = tasks.Task("  just so ", TWO, starting_grid=[(0, -1, 0, 3)], invariant=False)
     for compat, ids in ((None, TWO), ("iglu2022", TWO)):

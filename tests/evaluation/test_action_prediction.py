@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from made_packs import cache as cache
 from typer.testing import CliRunner
 
@@ -53,44 +51,6 @@ def sample(
 
 
 # ------------------------------------------------------------------------------------------------------- counts
-
-_cells = st.tuples(st.integers(-5, 5), st.integers(-1, 7), st.integers(-5, 5))
-_grids = st.dictionaries(_cells, st.integers(1, 6), max_size=12).map(
-    lambda found: blocks_to_grid([(*cell, color) for cell, color in found.items()])
-)
-
-
-def counted(before: Any, target: Any, built: Any, place: bool) -> tuple[int, int, int]:
-    """Net actions of a type, cell by cell: right, made, asked."""
-    right = made = asked = 0
-    for cell in np.ndindex(9, 11, 11):
-        old = before[cell]
-        sides = []
-        for after in (target[cell], built[cell]):
-            done = after != old and (after != 0 if place else old != 0)
-            sides.append((done, after if place else old))
-        (wanted, color), (got, other) = sides
-        asked += wanted
-        made += got
-        right += wanted and got and color == other
-    return right, made, asked
-
-
-@settings(max_examples=30, deadline=None)
-@given(_grids, _grids, _grids)
-def test_counts_are_those_of_brute_force(before: Any, target: Any, built: Any) -> None:
-    one = Sample("a", "a", Situation(Dialogue(), before), target, ())
-    row = predict_actions(lambda _: built, [one]).rows[0]
-    assert tuple(row.placed) == counted(before, target, built, True)
-    assert tuple(row.removed) == counted(before, target, built, False)
-    assert row.acted == tuple(map(sum, zip(row.placed, row.removed, strict=True)))
-    assert tuple(row.changed) == (
-        int(((before != target) & (target == built)).sum()),
-        int((before != built).sum()),
-        int((before != target).sum()),
-    )
-    again = predict_actions(lambda _: row.made, [one]).rows[0]
-    assert dataclasses.replace(again, counted=row.counted) == row
 
 
 def test_by_hand() -> None:
@@ -376,28 +336,6 @@ def test_oracles_are_refused() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- the log
-
-
-def test_a_killed_run_goes_on(tmp_path: Path) -> None:
-    samples = [sample([(0, -1, 0, 6)], name=f"s/{n}", text=f"a red one {n}") for n in range(5)]
-    whole = predict_actions(one_more, samples, name="one", output=tmp_path / "whole")
-    calls: list[str] = []
-
-    def dying(situation: Situation) -> Any:
-        calls.append(situation.dialogue.text)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return one_more(situation)
-
-    with pytest.raises(KeyboardInterrupt):
-        predict_actions(dying, samples, name="one", output=tmp_path / "cut")
-    log = tmp_path / "cut" / "predictions.jsonl"
-    log.write_bytes(log.read_bytes()[:-7] + b"?" * 2000)  # a line that was being written
-    again = predict_actions(dying, samples, name="one", output=tmp_path / "cut")
-    assert len(calls) == 4 + 3  # two were there
-    assert again.rows == whole.rows
-    for name in ("predictions.jsonl", "predictions.json"):
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 # ------------------------------------------------------------------------------------------------- real sessions

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from made_packs import GAME_COLUMNS, table, write_folder
 from made_packs import cache as cache
 from made_packs import game as made_row
@@ -67,15 +65,6 @@ def test_what_by_hand() -> None:
         what_to_ask([], [], k=0)
     with pytest.raises(ConfigError, match="1 rankings and 2 answers"):
         what_to_ask([["a"]], ["a", "b"])
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
-def test_when_is_the_f1_of_textbooks(told: list[tuple[bool, bool]]) -> None:
-    scores = when_to_ask(*zip(*told, strict=True))
-    for positive, f1 in ((True, scores.f1), (False, scores.clear_f1)):
-        hits = sum(one == other == positive for one, other in told)
-        misses = sum(one != other for one, other in told)
-        assert f1 == pytest.approx(2 * hits / (2 * hits + misses) if hits or misses else 1.0)
 
 
 def test_each_game_by_default() -> None:

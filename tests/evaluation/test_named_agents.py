@@ -150,12 +150,6 @@ class Counted(Plain):
     [
         ("replay", Counted, [FAR], "the task has no utterances of an architect"),
         (
-            "replay",
-            Counted,
-            [Task("<Architect> red", [(0, -1, 0, 6)]), FAR],
-            "the task has no utterances",
-        ),
-        (
             "partners-place-ippo-0-v1",
             "scripted",
             [BESIDE],
@@ -167,12 +161,6 @@ class Counted(Plain):
             "partners-place-ippo-0-v1",
             [BESIDE, FAR],
             r"the task has a block at \(4, -1, 0\), .*; task 'far'$",
-        ),
-        (
-            "partners-place-ippo-0-v1",
-            "partners-place-ippo-0-v1",
-            "bundled",
-            "sees the eight cells around the start",
         ),
     ],
 )

@@ -5,13 +5,10 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from llm_server import architect_says, obedient
-from requirements import require
-from test_llm_local import save_model
 
 from iglu_marl import ConfigError, Task
 from iglu_marl.core.grid import blocks_to_grid
@@ -96,56 +93,3 @@ def test_the_trainer_finds_what_it_needs(environment: Any, tool: str) -> None:
         schema = get_json_schema(getattr(environment(), tool))["function"]
         assert schema["name"] == tool
         assert all(part["description"] for part in schema["parameters"]["properties"].values())
-
-
-@pytest.mark.system
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of the libraries
-def test_a_run_of_the_trainer_ends_and_earns_what_the_game_is_worth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A tiny model with random weights calls no tool, so what it generates is forced: every other rollout builds."""
-    require("trl", importlib.util.find_spec("trl"), "trl is not installed")
-    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
-    from datasets import Dataset
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from trl import GRPOConfig, GRPOTrainer
-    from trl.chat_template_utils import qwen3_chat_template
-
-    folder = save_model(tmp_path / "model", template=qwen3_chat_template, context=16384)
-    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-    earned: list[float] = []
-
-    class Counted(BuilderEnvironment):
-        def get_reward(self) -> float:
-            earned.append(super().get_reward())
-            return earned[-1]
-
-    class Forced(GRPOTrainer):
-        def _generate_single_turn(self, prompt_ids: Any, *_: Any, **__: Any) -> tuple[list[list[int]], None]:
-            made = []
-            for number, prompt in enumerate(prompt_ids):
-                text = "Hello."
-                if len(prompt_ids) < 4 or number % 2 == 0:  # later only those that have called a tool go on
-                    edits = right_edits(tokenizer.decode(prompt))
-                    called = json.dumps({"name": "build", "arguments": {"edits": edits}})
-                    text = f"<tool_call>\n{called}\n</tool_call>"
-                made.append(tokenizer(text + "<|im_end|>", add_special_tokens=False)["input_ids"])
-            return made, None
-
-    config = GRPOConfig(
-        output_dir=str(tmp_path / "out"), per_device_train_batch_size=4, num_generations=4, max_steps=2,
-        max_completion_length=2000, max_tool_calling_iterations=3, logging_steps=1, report_to=[], use_cpu=True,
-        save_strategy="no",
-    )  # fmt: skip
-    trainer = Forced(
-        model=AutoModelForCausalLM.from_pretrained(folder),
-        processing_class=tokenizer,
-        args=config,
-        train_dataset=Dataset.from_list(rows(range(4))),
-        environment_factory=lambda: Counted(tasks=[TASK]),
-    )
-    trainer.train()
-    logged = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
-    assert earned == pytest.approx([1, 0, 1, 0] * 2)
-    assert logged == pytest.approx([0.5, 0.5])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import multiprocessing
 import os
 import shutil
 import signal
@@ -21,8 +20,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from fuzz_targets import Server
-from trust import interfaces
+from fuzz_targets import MESSAGES, REPLIES, run_messages, run_text_game
 from trust.driver import ROOT, Figures, expect, main, show_progress
 
 from iglu_marl import Recorder, Task, evaluate, parallel_env, play, raw_env, replay
@@ -67,7 +65,7 @@ def fill_caches() -> None:
         next(wordings(CellEdit("place", (x - 5, y - 1, z - 5), color)))
 
 
-def everything(rng: np.random.Generator, folder: Path, server: Server, figures: dict[str, int]) -> None:
+def everything(rng: np.random.Generator, folder: Path, figures: dict[str, int]) -> None:
     """One round: play, record, replay, evaluate, paint, film, understand, answer models and browsers."""
     env = raw_env(
         tasks=TASKS, builder_can_ask=True, builder_sees=("dialog", "inventory", "pose", "grid"), max_steps=300
@@ -97,23 +95,17 @@ def everything(rng: np.random.Generator, folder: Path, server: Server, figures: 
     grid = np.zeros(ZONE_SHAPE, np.int8)
     for _ in range(20):
         understand(sentence(int(rng.integers(10**6))), grid)
-    counts = {"replies": 0, "read": 0, "games": 0, "messages": 0, "connections": 0}
-    interfaces.text_game(rng, counts)
-    interfaces.web_game(server, rng, counts)
-    rooms = server.app.state.rooms
-    for room in tuple(rooms.rooms.values()):
-        if room.over and not room.clients:
-            rooms._forget(room)  # which it does by itself after ten minutes
+    run_text_game("\0".join(rng.permutation(REPLIES)).encode())
+    run_messages(str(rng.choice(MESSAGES)).encode())
     figures["rounds"] += 1
 
 
 def drive(amount: int, seed: int) -> Figures:
-    """Soak for `amount` seconds, then create, fork, spawn and interrupt."""
+    """Soak for `amount` seconds, then create and interrupt."""
     os.environ["IGLU_MARL_OFFLINE"] = "1"
     rng = np.random.default_rng(seed)
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     figures: Figures = {"rounds": 0}
-    server = Server()
     if amount >= FULL // 4:
         fill_caches()
     try:
@@ -121,7 +113,7 @@ def drive(amount: int, seed: int) -> Figures:
         held: list[float] = []
         opened: list[int] = []
         while time.monotonic() < begun + amount or len(held) < 9:
-            everything(rng, folder, server, figures)
+            everything(rng, folder, figures)
             held.append(memory_mib())
             opened.append(handles())
             show_progress({**figures, "mib": round(held[-1], 1), "handles": opened[-1]})
@@ -136,11 +128,9 @@ def drive(amount: int, seed: int) -> Figures:
             )
         expect(opened[-1] <= opened[warm] + 2, f"handles were {opened[warm]}, are {opened[-1]}")
         figures |= creations(1000 if amount >= FULL else 100)
-        figures |= {method: in_process(method) for method in ("fork", "spawn")}
         for number in (signal.SIGINT, signal.SIGTERM):
             figures[number.name] = ended_by(number, folder)
     finally:
-        server.close()
         shutil.rmtree(folder, ignore_errors=True)
     return figures
 
@@ -161,23 +151,6 @@ def creations(count: int) -> Figures:
     expect(grown <= GROWTH_MIB, f"{count} creations hold {grown:.1f} MiB")
     expect(handles() <= files, f"{count} creations hold {handles() - files} handles")
     return {"creations": count, "creations_mib": round(grown, 1)}
-
-
-def in_process(method: str) -> str:
-    """Expect another process to play the same game."""
-    context = multiprocessing.get_context(method)
-    with context.Pool(2) as pool:
-        found = pool.map(play_a_little, [1, 1])
-    expect(found == [play_a_little(1)] * 2, f"another game after {method}")
-    return "the same game"
-
-
-def play_a_little(seed: int) -> bytes:
-    env = gym.make("IGLUGridworldVector-v0", tasks=Task("", GRID))
-    env.reset(seed=seed)
-    for number in range(50):
-        env.step(number % 18)
-    return bytes(env.unwrapped.episode.worlds.state.tobytes())  # type: ignore[attr-defined]
 
 
 def ended_by(number: signal.Signals, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""State machines over all views of the game: AEC, parallel, live, single agent, and batches.
+"""State machines over the views of the game: AEC, parallel and single agent.
 
 Hypothesis draws the options of a view and a sequence of moves, invalid actions, saves, restores and resets. Two
 environments get the same sequence and must agree bit by bit; invalid actions change nothing. The amount is a number of
@@ -8,14 +8,12 @@ moves.
 from __future__ import annotations
 
 import copy
-import json
 import math
 import warnings
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import hypothesis
-import numpy as np
 from fuzz_targets import Values
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -29,17 +27,13 @@ from hypothesis.stateful import (
 from probing import VIEWS, Player, frozen, story_options
 from trust.driver import Figures, expect, main, show_progress
 
-from iglu_marl import IgluMarlError, Role
+from iglu_marl import IgluMarlError
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.state_bounds import check_state
-from iglu_marl.envs import VectorGame
-from iglu_marl.envs.live import LiveGame
 from iglu_marl.tasks import RandomTasks
 
 QUICK, FULL = 3_000, 100_000
 TASKS = RandomTasks(max_blocks=4, max_cache=0)
-BATCHED = ("make_vec", "VectorGame")
-KINDS = (*VIEWS, "live", *BATCHED)
 
 
 class Views(RuleBasedStateMachine):
@@ -48,7 +42,7 @@ class Views(RuleBasedStateMachine):
     figures: ClassVar[Figures] = {}
 
     @initialize(
-        kind=st.sampled_from(KINDS),
+        kind=st.sampled_from(list(VIEWS)),
         seed=st.integers(0, 2**31),
         controls=st.sampled_from(CONTROLS),
         data=st.data(),
@@ -57,7 +51,7 @@ class Views(RuleBasedStateMachine):
         """Choose a view and its options."""
         options = {"tasks": TASKS, **self.options(kind, controls, data)}
         self.kind = kind
-        self.both = [led(kind, seed, options) for _ in range(2)]
+        self.both = [Game(kind, seed, options) for _ in range(2)]
         self.saved: Any = None
         self.reset(seed)
 
@@ -66,28 +60,14 @@ class Views(RuleBasedStateMachine):
         drawn = data.draw(
             st.fixed_dictionaries({"max_steps": st.integers(1, 40), "step_cost": st.sampled_from((0.0, 0.5))})
         )
-        if kind == "make_vec" or kind.startswith("IGLU"):
-            visual = {} if "Silent" in kind else {"action_space": controls}
-            return {
-                "max_steps": drawn["max_steps"],
-                **(visual if kind == "make_vec" else {**story_options(kind), **visual}),
-            }
+        options = {**story_options(kind), "max_steps": drawn["max_steps"]}
+        if kind.startswith("IGLU"):
+            return options if "Silent" in kind else {**options, "action_space": controls}
         chat = data.draw(st.sampled_from(({}, {"chat": "tokens", "vocabulary": 7})))
-        if kind == "VectorGame":
-            return {
-                **drawn,
-                "controls": controls,
-                "chat": "tokens",
-                "vocabulary": 7,
-                "max_turns": 5,
-                "turn_steps": 3,
-            }
-        drawn |= {"controls": controls, "max_turns": data.draw(st.integers(1, 6)), **chat}
-        return (
-            drawn
-            if kind == "live"
-            else {**story_options(kind), **drawn, "turn_steps": data.draw(st.integers(1, 5))}
-        )
+        turns = {"max_turns": data.draw(st.integers(1, 6))}
+        if "parallel" not in kind:
+            turns["turn_steps"] = data.draw(st.integers(1, 5))
+        return {**options, **drawn, **turns, **chat, "controls": controls}
 
     @rule(count=st.integers(1, 25))
     def moves(self, count: int) -> None:
@@ -153,11 +133,7 @@ class Views(RuleBasedStateMachine):
                 game.env.close()
 
 
-def led(kind: str, seed: int, options: dict[str, Any]) -> Any:
-    return (_Batch if kind in BATCHED else _Live if kind == "live" else _Single)(kind, seed, options)
-
-
-class _Single:
+class Game:
     """One game in any view, with the random player of the tests."""
 
     def __init__(self, kind: str, seed: int, options: dict[str, Any]) -> None:
@@ -202,93 +178,6 @@ class _Single:
                 expect(
                     env.observation_space(agent).contains(shown), f"what {agent} sees lies outside its space"
                 )
-
-
-class _Live(_Single):
-    """A game in real time."""
-
-    def __init__(self, kind: str, seed: int, options: dict[str, Any]) -> None:
-        self.env, self.player = LiveGame(**options), np.random.default_rng(seed)
-        self._controls = self.env._setup.controls
-        self._controls.space.seed(seed % 2**31)
-
-    def moves(self, count: int) -> Any:
-        shown = []
-        for _ in range(count):
-            shown.append(frozen(self._move()))
-            if not self.env.agents:
-                self.env.reset()
-        return shown
-
-    def _move(self) -> Any:
-        env, rng = self.env, self.player
-        words = "Place a red block." if env.config.chat == "text" else None
-        said = {role: words for role in Role if words and rng.random() < 0.05}
-        act = None
-        if rng.random() < 0.8:
-            self._controls.space.seed(int(rng.integers(2**31)))
-            act = self._controls.space.sample()
-        tick = env.tick(said, act)
-        since = int(rng.integers(-1, env.ticks + 1))
-        json.dumps([env.delta(role, since) for role in Role])  # "whole" after a state was put back
-        return (
-            *tick[:2],
-            tick.terminated,
-            tick.truncated,
-            *(env.observe(f"{role.value}_0") for role in Role),
-        )
-
-    def odd(self, values: Values) -> None:
-        if self.env.agents:
-            self.env.tick(values.value(), values.value())
-
-    def check_shown(self) -> None:
-        pass
-
-
-class _Batch:
-    """Games in a batch; one of them may have ended."""
-
-    COUNT = 3
-
-    def __init__(self, kind: str, seed: int, options: dict[str, Any]) -> None:
-        if kind == "make_vec":
-            self.env: Any = gym.make_vec("IGLUGridworldVector-v0", num_envs=self.COUNT, **options)
-            space = {"": copy.deepcopy(self.env.action_space)}
-        else:
-            self.env = VectorGame(self.COUNT, **options)
-            space = {
-                agent: copy.deepcopy(self.env.batched_action_space(agent))
-                for agent in self.env.possible_agents
-            }
-        self.player = space
-        for number, one in enumerate(space.values()):
-            one.seed(seed % 2**31 + number)
-
-    over = False
-
-    @property
-    def worlds(self) -> Any:
-        return self.env.worlds
-
-    def record(self) -> bytes:
-        return bytes(self.worlds.state.tobytes())
-
-    def _sample(self) -> Any:
-        drawn = {agent: space.sample() for agent, space in self.player.items()}
-        return drawn.get("", drawn)
-
-    def moves(self, count: int) -> Any:
-        return [frozen(self.env.step(self._sample())) for _ in range(count)]
-
-    def reset(self, seed: int | None) -> Any:
-        return self.env.reset(seed=seed)
-
-    def odd(self, values: Values) -> None:
-        self.env.step(values.like(self._sample()))
-
-    def check_shown(self) -> None:
-        pass
 
 
 def drive(amount: int, seed: int) -> Figures:

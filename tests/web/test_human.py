@@ -24,7 +24,6 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytest.importorskip("websockets")
 
-from browser import browser
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -229,36 +228,6 @@ def test_they_are_agents_by_name() -> None:
         assert isinstance(agent, Agent)
         with pytest.raises(AgentError, match="cannot play"):
             agent.reset(wrong, 0)
-
-
-def test_only_these_names_of_agents_point_up() -> None:
-    names = {**registry.ARCHITECTS, **registry.BUILDERS}
-    pointing = {name: value for name, value in names.items() if isinstance(value, str)}
-    assert pointing == {"human": "iglu_marl.web.human:HumanBuilder"}
-    assert registry.ARCHITECTS["human"] == "iglu_marl.web.human:HumanArchitect"
-
-
-@pytest.mark.slow
-@pytest.mark.system
-def test_a_person_builds_at_a_real_page(tmp_path: Path) -> None:
-    env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=RED_AHEAD)
-    builder = HumanBuilder.for_env(env, open_browser=False)
-    with browser(tmp_path) as page, closing(builder):
-
-        def program() -> Any:
-            return iglu_marl.play(env, builder, seed=1)
-
-        with ThreadPoolExecutor(1) as pool:
-            playing = pool.submit(program)
-            while builder._page._thread is None or builder._page.loop is None:
-                pass
-            port = builder._page._server.servers[0].sockets[0].getsockname()[1]
-            page.open(f"http://127.0.0.1:{port}/play#{builder._page._token}")
-            page.wait("return window.play !== undefined && play.state.joined && play.world.body !== null")
-            page.run("play.hands.choose(6); play.hands.turn(0, -37); play.hands.place()")
-            assert playing.result(60).completed
-        builder.close()
-        page.wait("return document.getElementById('veiltitle').textContent === 'The game is over.'")
 
 
 # --------------------------------------------------------------------------------------------- iglu-marl play

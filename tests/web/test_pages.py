@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser, browser
-from llm_server import llm_server
 
 pytest.importorskip("starlette")
 pytest.importorskip("sqlalchemy")
@@ -26,7 +25,7 @@ from iglu_marl.core.worlds import Pose  # noqa: E402
 from iglu_marl.web import ServerOptions, create_app  # noqa: E402
 from iglu_marl.web.sessions import Sessions  # noqa: E402
 from iglu_marl.web.store import PARTICIPANTS, Store  # noqa: E402
-from iglu_marl.web.study import Condition, Study, SurveyQuestion  # noqa: E402
+from iglu_marl.web.study import Condition, Study  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -223,51 +222,6 @@ def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> N
     assert phone.messages() == []
 
 
-def test_a_language_model_explains_and_another_builds(window: Browser, tmp_path: Path) -> None:
-    with llm_server() as model:
-        name = f"llm:good@{model.url}"
-        with serving(folder=tmp_path, agents=dict.fromkeys(Role, (name,))) as address:
-            begin(window, address, "builder", "llm:good")
-            assert "language model good" in window.run("return document.getElementById('who').textContent")
-            window.wait("return document.querySelectorAll('#lines li').length > 0", 30)
-            assert "red" in window.run("return document.getElementById('lines').textContent")
-            begin(window, address, "architect", "llm:good")
-            say(window, "Place a red block on the ground, 1 block north of the centre.")
-            window.wait("return play.world.score[0] === 1", 30)
-            say(window, "Place a blue block 1 block north of the centre, at height 2.")
-            window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
-            assert window.messages() == []
-
-
-def test_a_language_model_reads_for_the_scripted_builder(
-    window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arrive = threading.Event()
-
-    def answer(_: Any) -> str:
-        arrive.wait(20)
-        return (
-            '{"edits": [{"action": "place", "color": "red", "east": 0, "north": 1, "height": 1}], "say": ""}'
-        )
-
-    with llm_server(answer) as model:
-        monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "slow")
-        monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", model.url)
-        with serving(folder=tmp_path, agents={Role.BUILDER: ("scripted-llm",)}) as address:
-            begin(window, address, "architect", "scripted-llm")
-            say(window, "Conjure a crimson thingummy just up north of dead centre.")
-            window.wait("return document.querySelectorAll('#lines li').length === 1")
-            window.wait("return document.getElementById('lines').textContent.includes('thingummy')")
-            assert window.run("return play.world.score[0]") == 0
-            arrive.set()
-            window.wait("return play.world.score[0] === 1", 30)
-            say(window, "Put a blue block on top of it.")
-            window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
-            keep(window, "architect-scripted-llm")
-            assert len(model.seen) == 1
-            assert window.messages() == []
-
-
 def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:
     """One that sees pictures alone."""
     pytest.importorskip("torch")
@@ -310,65 +264,6 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
         hit = phone.run(script, left + width / 2, top + height / 2)
         assert hit, button
     keep(phone, "builder-phone-side")
-
-
-@pytest.mark.parametrize(("chosen", "stage", "code"), [(1, "done", "C0DE"), (0, "failed", "FA1L")])
-def test_a_participant_of_a_study(
-    window: Browser, tmp_path: Path, chosen: int, stage: str, code: str
-) -> None:
-    """From a link as a crowd platform makes it to the completion code, through every screen."""
-    study = Study(
-        "small",
-        (Condition("only", ("two",), Role.ARCHITECT, "scripted"),),
-        title="Words <b>and</b> blocks",
-        consent="We record what you write and do.\n\nDo you want to take part?",
-        instructions="Explain to the builder what to build.",
-        questions=(
-            SurveyQuestion("fun", "Was it fun?", "likert", low="not at all", high="very much"),
-            SurveyQuestion("device", "What have you used?", "choice", options=("a mouse", "a finger")),
-            SurveyQuestion("else", "What else?", required=False),
-            SurveyQuestion(
-                "check",
-                "Please choose 'a finger'.",
-                "choice",
-                options=("a mouse", "a finger"),
-                expected="a finger",
-            ),
-        ),
-        completion_code="C0DE",
-        failed_checks=1,
-        failed_code="FA1L",
-        participant="PID",
-    )
-    store = Store(f"sqlite:///{tmp_path / 'study.db'}")
-    with serving(Sessions(study, store), folder=tmp_path / "games") as address:
-        window.open(f"{address}/?PID=p1&other=2")
-        window.wait("return document.body.dataset.stage === 'consent'")
-        assert window.run("return document.getElementById('title').textContent") == study.title
-        keep(window, "study-consent")
-        for following in ("instructions", "game"):
-            window.run("document.querySelector('#form button').click()")
-            window.wait(f"return document.body.dataset.stage === '{following}'")
-            keep(window, f"study-{following}")
-        window.run("document.querySelector('#form button').click()")
-        entered(window)
-        say(window, "Place a red block one north of the middle.")
-        window.wait("return play.world.score[0] === 1", 30)
-        say(window, "Place a blue block on top of it.")
-        window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
-        assert window.run("return document.querySelector('#veillinks a').textContent") == "Continue"
-        window.run("document.querySelector('#veillinks a').click()")
-        window.wait("return document.body.dataset.stage === 'questions'")
-        keep(window, "study-questions")
-        window.run(
-            "document.querySelectorAll('[name=fun]')[5].click(); document.querySelector('[name=device]').click()"
-        )
-        window.run(f"document.querySelectorAll('[name=check]')[{chosen}].click()")
-        window.run("document.getElementById('form').requestSubmit()")
-        window.wait(f"return document.body.dataset.stage === '{stage}'")
-        assert window.run("return document.querySelector('.code').textContent") == code
-        keep(window, f"study-{stage}")
-        assert window.messages() == []
 
 
 def test_a_worker_of_mturk(window: Browser, tmp_path: Path) -> None:

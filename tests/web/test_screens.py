@@ -271,6 +271,8 @@ def test_a_study_of_two(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
             store.do(lambda one, name=name: one.execute(db.PARTICIPANTS.update().values(stage=name)))
             one.open(f"{address}/?PID=p0")
             stage(one, name)
+            if name == "done":
+                assert one.run("return document.querySelector('.code').textContent") == "C1A2B3C4"
 
 
 def test_a_team(pages: tuple[Browser, Browser], tmp_path: Path) -> None:

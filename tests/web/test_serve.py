@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import socket
@@ -12,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -32,30 +31,9 @@ from websockets.sync.client import connect
 from iglu_marl import replay
 from iglu_marl.cli import app
 from iglu_marl.recording import read_recording
-from iglu_marl.web.gallery import recordings
 from iglu_marl.web.partners import PROCESSES
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
-
-
-# A server that is there at once, again and again: the children of a process that has loaded everything.
-STARTER = """
-import json, os, signal, sys
-from pathlib import Path
-import uvicorn
-from iglu_marl.web import ServerOptions, create_app
-from iglu_marl.web.warming import warm_up
-
-warm_up()
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-print("ready", flush=True)
-for line in sys.stdin:
-    if (child := os.fork()) == 0:
-        app = create_app(ServerOptions(folder=Path(sys.argv[1]), team=json.loads(sys.argv[2])))
-        uvicorn.run(app, port=int(line), log_level="warning", ws="websockets-sansio")
-        os._exit(0)
-    print(child, flush=True)
-"""
 
 
 def free_port() -> int:
@@ -76,48 +54,11 @@ def until_answered(host: str) -> None:
 
 
 @contextmanager
-def starting(folder: Path, **team: Any) -> Iterator[Callable[[], tuple[str, int]]]:
-    """A function that starts a server, and gives its address and process."""
-    words = [sys.executable, "-c", STARTER, str(folder), json.dumps(team)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as starter:
-        assert starter.stdin is not None
-        assert starter.stdout is not None
-        assert starter.stdout.readline() == "ready\n"
-        tell, hear = starter.stdin, starter.stdout
-
-        def start() -> tuple[str, int]:
-            port = free_port()
-            print(port, file=tell, flush=True)
-            process = int(hear.readline())
-            until_answered(f"127.0.0.1:{port}")
-            return f"127.0.0.1:{port}", process
-
-        yield start
-        tell.close()
-
-
-def kill(process: int) -> None:
-    """As the system kills a process, which cannot do anything any more; wait until it is gone."""
-    with suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
-        while True:
-            os.kill(process, 0)
-            time.sleep(0.01)
-
-
-@contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     port = free_port()
     words = [
-        sys.executable,
-        "-m",
-        "iglu_marl",
-        "serve",
-        "--port",
-        str(port),
-        "--folder",
-        str(folder),
-        *options,
+        *(sys.executable, "-m", "iglu_marl", "serve"),
+        *("--port", str(port), "--folder", str(folder), *options),
     ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
@@ -213,11 +154,8 @@ tasks = ["bridge"]
 
 
 def test_a_locked_database_delays_no_game(tmp_path: Path) -> None:
-    """Steps come as ever, requests are answered or refused, and what ended meanwhile is stored afterwards.
-
-    IGLU_MARL_LOCKED: for how many seconds.
-    """
-    seconds = float(os.environ.get("IGLU_MARL_LOCKED", "6"))  # SQLite itself waits for five
+    """Steps come as ever, requests are answered or refused, and what ended meanwhile is stored afterwards."""
+    seconds = 6.0  # SQLite itself waits for five
     (tmp_path / "study.toml").write_text(LOCKED)
     with served(tmp_path / "games", "--study", str(tmp_path / "study.toml"), "--wait", "1") as (host, _):
 
@@ -258,8 +196,8 @@ def test_a_locked_database_delays_no_game(tmp_path: Path) -> None:
                         pass
                     gaps.append(time.monotonic() - begun)
                 other.execute("ROLLBACK")
-                answers = [one.result() for one in asked]
-            print(f"{max(gaps):.2f} s between steps at most, {answers.count({})} requests refused")
+                for one in asked:
+                    one.result()
             assert max(gaps) < 1.0  # 0.1 on a quiet machine
         deadline = time.monotonic() + 30
         while ask("enter", token=tokens[1]).get("stage") != "left":  # before `least_s`
@@ -321,102 +259,49 @@ class Visitor:
             self.socket.send(json.dumps({"t": "say", "text": f"number {self.spoken}?"}))
 
 
-def test_games_go_on_when_the_server_is_killed(tmp_path: Path) -> None:
-    """Everything that anybody was ever told is in the recordings, which are of one whole game each.
-
-    IGLU_MARL_KILLS: how often, at moments that nobody chooses.
-    """
-    kills, rng = int(os.environ.get("IGLU_MARL_KILLS", "5")), np.random.default_rng()
-    visitors: list[Visitor] = []
-    with starting(tmp_path) as start:
-        for number in range(kills + 1):
-            host, process = start()
-            with ExitStack() as stack:
-                stack.callback(kill, process)
-                if not visitors:
-                    visitors = [Visitor(begin(host, partner)) for partner in ("scripted", "person")]
-                for visitor in visitors:
-                    visitor.join(host, stack)
-                if len(visitors) == 2:
-                    visitors.append(Visitor(visitors[1].invitation))
-                    visitors[2].join(host, stack)
-                if number == kills:
-                    break  # the last time they do nothing more
-                for _ in range(int(rng.integers(5, 60))):
-                    for visitor in visitors[:2]:
-                        visitor.act(rng)
-                    while visitors[0].hear()["t"] != "frame":
-                        pass
-                    time.sleep(float(rng.uniform(0, 0.05)))
-                kill(process)
-                for visitor in visitors:
-                    with suppress(ConnectionClosed):  # what it had sent
-                        while True:
-                            visitor.hear()
-                print(
-                    f"kill {number + 1} of {kills}: told up to ticks {[max(each.told) for each in visitors]}",
-                    flush=True,
-                )
-    assert visitors[0].spoken
-    assert len(visitors[1].told) > 5 * kills
-    with served(tmp_path, "--wait", "1"):  # nobody comes back
+def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
+    """Three people and an agent: what each of them was told is in one recording of a whole game."""
+    rng, reached = np.random.default_rng(), []
+    visitors: dict[str, Visitor] = {}
+    team = ("--architects", "2", "--builders", "2")
+    for _ in range(3):
+        with ExitStack() as stack:
+            host, process = stack.enter_context(served(tmp_path, *team))
+            if not visitors:
+                visitors["builder_0"] = Visitor(begin(host, {"builder_1": "scripted"}, "builder_0"))
+            for visitor in visitors.values():
+                visitor.join(host, stack)
+            if len(visitors) == 1:
+                for name, token in visitors["builder_0"].welcome["invites"].items():
+                    visitors[name] = Visitor(token)
+                    visitors[name].join(host, stack)
+            for _ in range(25):
+                for visitor in visitors.values():
+                    visitor.act(rng)
+                while visitors["builder_0"].hear()["t"] != "frame":
+                    pass
+            process.kill()
+            for visitor in visitors.values():
+                with suppress(ConnectionClosed):  # what it had sent
+                    while True:
+                        visitor.hear()
+        reached.append(max(visitors["builder_0"].told))
+    assert list(visitors) == ["builder_0", "architect_0", "architect_1"]
+    assert sorted(set(reached)) == reached  # it went on each time
+    with served(tmp_path, *team, "--wait", "1"):  # nobody comes back
         end = time.monotonic() + 30
         while list(tmp_path.glob("*.seats")):
             assert time.monotonic() < end
             time.sleep(0.1)
-    paths = sorted(tmp_path.glob("*.jsonl"))
-    assert len(recordings(tmp_path)) == len(paths) == 2  # they are over
-    for path in paths:
-        (recording,) = read_recording(path)
-        poses: list[list[float]] = []
-        game = replay(recording, on_step=lambda env, seen=poses: seen.append(pose_of(env)))
-        (own,) = (
-            each for each in visitors[:2] if dialogue_of(game)[: len(each.said)] == each.said and each.said
-        )
-        for each in [own] if own is visitors[0] else visitors[1:]:
-            for tick, told in each.told.items():
-                if "agentPos" in told:
-                    assert np.allclose(told["agentPos"], poses[tick], atol=1e-4)
-
-
-def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
-    """Three people and an agent: what each of them was told is in one recording of a game that goes on."""
-    rng, reached = np.random.default_rng(), []
-    visitors: dict[str, Visitor] = {}
-    with starting(tmp_path, architects=2, builders=2, sees={"architect_1": "half:east"}) as start:
-        for _ in range(3):
-            host, process = start()
-            with ExitStack() as stack:
-                stack.callback(kill, process)
-                if not visitors:
-                    visitors["builder_1"] = Visitor(begin(host, {"architect_1": "scripted"}, "builder_1"))
-                for visitor in visitors.values():
-                    visitor.join(host, stack)
-                if len(visitors) == 1:
-                    for name, token in visitors["builder_1"].welcome["invites"].items():
-                        visitors[name] = Visitor(token)
-                        visitors[name].join(host, stack)
-                for _ in range(25):
-                    for visitor in visitors.values():
-                        visitor.act(rng)
-                    while visitors["builder_1"].hear()["t"] != "frame":
-                        pass
-                kill(process)
-                for visitor in visitors.values():
-                    with suppress(ConnectionClosed):  # what it had sent
-                        while True:
-                            visitor.hear()
-            reached.append(max(visitors["builder_0"].told))
-    assert list(visitors) == ["builder_1", "architect_0", "builder_0"]
-    assert sorted(set(reached)) == reached  # it went on each time
-    (recording,) = read_recording(next(tmp_path.glob("*.jsonl")))
+    (path,) = tmp_path.glob("*.jsonl")
+    (recording,) = read_recording(path)
     poses: list[Any] = []
     game = replay(recording, on_step=lambda env: poses.append([pose_of(env, row) for row in range(2)]))
     said = [[each.speaker, each.text] for each in game.dialogue]
-    assert {"architect 0", "architect 1", "builder 0", "builder 1"} == {speaker for speaker, _ in said}
+    assert {"architect 0", "architect 1", "builder 0"} <= {speaker for speaker, _ in said}
     for name, visitor in visitors.items():
         assert said[: len(visitor.said)] == visitor.said
-        own = {"architect_0": slice(None), "builder_0": 0, "builder_1": 1}[name]
+        own = 0 if name == "builder_0" else slice(None)
         for tick, told in visitor.told.items():
             if "agentPos" in told:
                 assert np.allclose(told["agentPos"], poses[tick][own], atol=1e-4)
@@ -457,17 +342,12 @@ def pose_of(env: Any, builder: int = 0) -> list[float]:
     return [x, y, z, pitch, yaw]
 
 
-def dialogue_of(game: Any) -> list[list[str]]:
-    return [[each.role.value, each.text] for each in game.dialogue]
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["--host", "0.0.0.0"], "--public-host"),
         (["--architect", "nobody"], "nobody"),
         (["--wait", "0"], "--wait"),
-        (["--limit", "games=0"], "--limit"),
         (["--limit", "folder=3"], "--limit"),
         (["--study", "nothing.toml"], "nothing.toml"),
     ],

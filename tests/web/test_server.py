@@ -156,7 +156,11 @@ def play_red(client: TestClient, task: str, speak: bool = True) -> tuple[Player,
 def test_two_people_play_to_the_end_and_the_recording_comes_back(
     client: TestClient, options: dict[str, Any]
 ) -> None:
-    architect, _ = play_red(client, "one-red")
+    architect, builder = play_red(client, "one-red")
+    for one, other in ((architect, builder), (builder, architect)):
+        assert next(told["token"] for told in other.heard if told["t"] == "welcome") not in json.dumps(
+            one.heard
+        )
     assert architect.heard[-1]["how"] == "complete"
     first = next(told for told in architect.heard if told["t"] == "frame")
     assert first["whole"]
@@ -197,24 +201,6 @@ def test_the_target_never_reaches_the_builder_on_the_wire(options: dict[str, Any
         welcome = next(told for told in builder.heard if told["t"] == "welcome")
         assert welcome["replay"] == welcome["task"] == ""  # a name may tell what it is
     assert wires[0] == wires[1] == wires[2]
-
-
-def test_a_person_plays_with_an_agent(client: TestClient) -> None:
-    with joined(client, begin(client, "architect", "scripted")) as architect:
-        architect.until("status", state="playing")
-        architect.send(t="say", text="Place a red block one north of the middle.")
-        assert architect.until("status", state="over")["how"] == "complete"
-        said = [line for told in architect.heard for line in told.get("said", ())]
-        assert ["architect", "Place a red block one north of the middle."] in said
-
-
-def test_an_agent_explains_to_a_person(client: TestClient) -> None:
-    with joined(client, begin(client, "builder", "scripted")) as builder:
-        builder.until("status", state="playing")
-        while not (said := builder.until("frame")["said"]):
-            pass
-        assert said[0][0] == "architect"
-        assert "red" in said[0][1]
 
 
 def test_an_agent_that_fails_ends_nothing(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,24 +274,23 @@ class Counting(Thinking):
         return thought
 
 
-def acts_of_a_builder(options: dict[str, Any], thinking: Counting) -> list[Any]:
-    """What a builder does that waits for three seconds, is told to place a block, and does so."""
-    game = game_for(RED, "scripted", ServerOptions(**options))
+def test_a_builder_who_waits_takes_no_time(options: dict[str, Any]) -> None:
+    """It waits for three seconds, then places a block as it is told."""
+    game, thinking = game_for(RED, "scripted", ServerOptions(**options)), Counting()
     game.reset(seed=0)
-    partner, acts = Partner(game, Role.BUILDER, "scripted", thinking, 0), []
-    waited = 0
+    partner, acts, waited = Partner(game, Role.BUILDER, "scripted", thinking, 0), 0, 0
     while game.agents:
         assert game.ticks < 200
         action = partner.decided()
         said = {Role.ARCHITECT: "Place a red block one north of the middle."} if game.ticks == 60 else {}
         waited = thinking.count if game.ticks == 60 else waited
-        acts.append(None if action is None else action["act"])
-        game.tick(said, acts[-1])
+        acts += game.ticks >= 60 and action is not None
+        game.tick(said, None if action is None else action["act"])
         partner.consult(game)
+    thinking.shutdown()
     assert waited <= 4  # it looks up once a second
     assert thinking.count <= waited + 4  # steps of a plan take no time
-    assert sum(act is not None for act in acts[60:]) > 8
-    return acts
+    assert acts > 8
 
 
 def test_an_architect_who_waits_takes_no_time(options: dict[str, Any]) -> None:
@@ -322,15 +307,6 @@ def test_an_architect_who_waits_takes_no_time(options: dict[str, Any]) -> None:
     thinking.shutdown()
     assert (looks, len(said)) == (11, 1)  # once a second, and after its words
     assert thinking.count == 1
-
-
-def test_agents_think_in_threads_and_in_processes_alike(options: dict[str, Any]) -> None:
-    threads, processes = Counting(), Counting(1)
-    try:
-        assert acts_of_a_builder(options, threads) == acts_of_a_builder(options, processes)
-    finally:
-        threads.shutdown()
-        processes.shutdown()
 
 
 def test_a_process_in_which_agents_think_delays_nobody_and_is_replaced(options: dict[str, Any]) -> None:
@@ -487,6 +463,7 @@ def test_one_who_stays_away_is_replaced_or_ends_the_game(options: dict[str, Any]
         joined(client, begin(client, "architect")) as architect,
     ):
         with joined(client, architect.until("welcome")["invite"]) as builder:
+            token = builder.until("welcome")["token"]
             builder.until("status", state="playing")
         architect.until("status", state="paused")
         room = only_room(client)
@@ -498,6 +475,8 @@ def test_one_who_stays_away_is_replaced_or_ends_the_game(options: dict[str, Any]
             return
         assert "agent" in architect.until("note")["text"]
         architect.until("status", state="playing")
+        with joined(client, token) as again:
+            assert again.until("welcome")["watching"]
         architect.send(t="say", text="Place a red block one north of the middle.")
         assert architect.until("status", state="over")["how"] == "complete"
     (path,) = options["folder"].glob("*.jsonl")
@@ -511,20 +490,6 @@ def test_a_second_server_on_the_same_folder_is_refused(client: TestClient, optio
             create_app(ServerOptions(**options))
         builder.frame(**PLACE_RED[0])
         builder.until("frame", ack=1)
-
-
-def test_one_who_was_replaced_can_look_on(options: dict[str, Any]) -> None:
-    with (
-        serving({**options, "replace": {Role.BUILDER: "scripted"}}) as client,
-        joined(client, begin(client, "architect")) as architect,
-    ):
-        with joined(client, architect.until("welcome")["invite"]) as builder:
-            token = builder.until("welcome")["token"]
-        architect.until("status", state="paused")
-        in_loop(client, only_room(client).check, time.monotonic() + 61)
-        architect.until("status", state="playing")
-        with joined(client, token) as again:
-            assert again.until("welcome")["watching"]
 
 
 def test_nobody_moves_for_a_long_time(client: TestClient) -> None:
@@ -543,7 +508,6 @@ def test_nobody_moves_for_a_long_time(client: TestClient) -> None:
     ("body", "expected"),
     [
         ({"role": "judge"}, 400),
-        ({"role": "builder", "partner": "oracle"}, 400),
         ({"role": "builder", "partner": ["scripted"]}, 400),
         ({"role": "builder", "task": "../etc"}, 400),
         ([], 400),
@@ -594,25 +558,13 @@ def test_pages_are_protected(client: TestClient) -> None:
         assert " onclick=" not in text
 
 
-@pytest.mark.parametrize(
-    "name", ["..%2f__init__.py", "%2e%2e", "server.py", "nothing.js", "style.css.txt", "lobby.html"]
-)
+@pytest.mark.parametrize("name", ["..%2f__init__.py", "server.py", "lobby.html"])
 def test_only_static_files_are_served(client: TestClient, name: str) -> None:
     assert client.get(f"/static/{name}").status_code == 404
 
 
 @pytest.mark.parametrize(
-    "message",
-    [
-        "",
-        "[]",
-        "{}",
-        "nonsense",
-        '{"t": "in"}',
-        '{"t": "in", "n": 1, "held": 9e9}',
-        '{"t": "say", "text": 3}',
-        "[" * 3000,
-    ],
+    "message", ["", "[]", '{"t": "in", "n": 1, "held": 9e9}', '{"t": "say", "text": 3}', "[" * 3000]
 )
 def test_what_is_no_message_is_answered_and_harms_nothing(client: TestClient, message: str) -> None:
     with joined(client, begin(client, "builder", "scripted")) as builder:
@@ -624,9 +576,7 @@ def test_what_is_no_message_is_answered_and_harms_nothing(client: TestClient, me
 
 
 @pytest.mark.parametrize(
-    "sent",
-    [["x" * (MESSAGE_BYTES + 1)], ["{}"] * 30, ['{"t": "say", "text": ""}'] * 300],
-    ids=["size", "errors", "rate"],
+    "sent", [["x" * (MESSAGE_BYTES + 1)], ['{"t": "say", "text": ""}'] * 300], ids=["size", "rate"]
 )
 def test_too_much_of_it_ends_the_connection(client: TestClient, sent: list[str]) -> None:
     with joined(client, begin(client, "builder", "scripted")) as builder:
@@ -729,6 +679,8 @@ def test_no_game_begins_where_ticks_come_late(
         {"wait_s": 0},
         {"agents": {Role.BUILDER: ("nobody",)}},
         {"replace": {Role.ARCHITECT: "x"}},
+        {"team": {"players": 4}},
+        {"team": {"architects": 2}, "agents": {Role.BUILDER: ("careful",)}},
     ],
 )
 def test_servers_that_cannot_be(options: dict[str, Any], wrong: dict[str, Any]) -> None:

@@ -423,7 +423,7 @@ def test_a_game_that_cannot_go_on_is_played_anew(tmp_path: Path, folder: Path) -
     assert len(list(folder.glob("*.jsonl"))) == 2
 
 
-@pytest.mark.parametrize("code", ["", "a b", "x" * 65, "<b>", 3, None])
+@pytest.mark.parametrize("code", ["", "a b", "x" * 65, 3])
 def test_what_is_no_code_is_refused(tmp_path: Path, folder: Path, code: Any) -> None:
     with serving(written(tmp_path, STUDY), folder) as client:
         assert ask(client, "enter", code=code)["status"] == 400
@@ -610,6 +610,34 @@ def test_a_damaged_database_is_refused_in_words(tmp_path: Path, folder: Path) ->
     assert isinstance(CliRunner().invoke(command, words).exception, DataError)
 
 
+def test_a_full_database_refuses_newcomers_and_keeps_the_others(tmp_path: Path, folder: Path) -> None:
+    with serving(written(tmp_path, STUDY), folder) as client:
+        token = to_the_game(client, "first")
+        store = client.app.state.sessions.store  # type: ignore[attr-defined]
+        pages = store.do(lambda one: one.execute(text("PRAGMA page_count")).scalar())
+        store.do(lambda one: one.execute(text(f"PRAGMA max_page_count = {pages}")))
+        found = [ask(client, "enter", code=f"P{number}")["status"] for number in range(500)]
+        assert set(found) == {200, 503}
+        store.do(lambda one: one.execute(text("PRAGMA max_page_count = 1000000")))
+        assert stage_of(client, token) == "game"
+        for code in ("P0", "P499"):
+            assert to_the_game(client, code)
+
+
+@pytest.mark.parametrize("jump_s", [-3e7, 3e7])
+def test_a_clock_that_jumps_stops_nobody(
+    jump_s: float, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(written(tmp_path, STUDY), folder) as client:
+        now = time.time
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: now() + jump_s)
+            token = to_the_game(client, "P1")
+        assert stage_of(client, token) == "game"
+        build_red(client, token)
+        until_stage(client, token, "questions")
+
+
 @pytest.mark.parametrize("url", ["nonsense", "nosuch://x"])
 def test_databases_that_cannot_be(url: str) -> None:
     with pytest.raises(ConfigError):
@@ -635,6 +663,13 @@ def test_databases_that_cannot_be(url: str) -> None:
         (("title = ", "failed_checks = 1\ntitle = "), "expected 0..0"),
         (("title = ", "idle_s = 0\ntitle = "), "idle_s"),
         (("required = false", "kind = \"likert\"\nexpected = \"9\""), "does not fit"),
+        (("title =", "pairing = \"often\"\ntitle ="), "pairing is 'often', expected 'fixed' or 'rotate'"),
+        (("title =", "pairing = \"rotate\"\nroles = \"swap\"\ntitle ="), "pairing is 'rotate' with roles"),
+        (("title =", "codes = [\"a b\"]\ntitle ="), "codes has 'a b'"),
+        (("partner = \"precise\"", "partner = 3"), "partner of 'precise' is 3, expected a text or a table by seat"),
+        (("[[conditions]]\nname = \"precise\"",
+          "[team]\narchitects = 2\n[[conditions]]\nrole = \"architect\"\nname = \"precise\""),
+         "a role of 'precise' is 'architect', expected one of architect_0, architect_1"),
     ],
 )  # fmt: skip
 def test_files_that_are_no_study(tmp_path: Path, change: tuple[str, str], expected: str) -> None:

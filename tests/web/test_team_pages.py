@@ -19,7 +19,7 @@ from browser import browser
 from starlette.testclient import TestClient
 from test_pages import entered, keep, say
 from test_pages import serving as serving_pages
-from test_server import ORIGIN, PLACE_RED, Counting, Player, in_loop, joined, only_room, serving
+from test_server import ORIGIN, PLACE_RED, Player, in_loop, joined, only_room, serving
 from test_study import STUDY
 from typer.testing import CliRunner
 
@@ -28,8 +28,6 @@ from iglu_marl.cli import app
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, create_app
-from iglu_marl.web.partners import Partner
-from iglu_marl.web.rooms import game_for
 from iglu_marl.web.sessions import Sessions
 from iglu_marl.web.store import Store
 from iglu_marl.web.study import read_study
@@ -125,11 +123,9 @@ def test_the_lobby_shows_the_seats(tmp_path: Path) -> None:
     "body",
     [
         {"role": "architect"},
-        {"role": "builder_2"},
         {"role": ["builder_0"]},
         {"role": "builder_0", "partner": "precise"},
         {"role": "builder_0", "partner": {"builder_1": "oracle"}},
-        {"role": "builder_0", "partner": {"builder_1": None}},
         {"role": "builder_0", "partner": None},
     ],
 )
@@ -163,37 +159,7 @@ def test_one_of_a_team_comes_back_and_another_is_replaced(tmp_path: Path) -> Non
     assert replay(path).completed
 
 
-def test_scripted_builders_of_a_team_think_seldom(tmp_path: Path) -> None:
-    """Steps of a plan take no time, beside a person who stands still."""
-    game = game_for(PARTS, None, ServerOptions(**options_in(tmp_path)))
-    game.reset(seed=0)
-    thinking, acts = Counting(), 0
-    partner = Partner(game, "builder_0", "scripted", thinking, 0)
-    said = {"architect_1": "Place a blue block 3 blocks east and 1 block north of the centre, on the ground."}
-    while not game.episode.worlds.blocks[0]:
-        assert game.ticks < 200
-        action = partner.decided()
-        acts += action is not None
-        game.tick(said if game.ticks == 5 else {}, {} if action is None else {"builder_0": action["act"]})
-        partner.consult(game)
-    thinking.shutdown()
-    assert (thinking.count < 8, acts > 20) == (True, True)
-
-
 # -------------------------------------------------------------------------------------------------------- refusals
-
-
-@pytest.mark.parametrize(
-    ("wrong", "expected"),
-    [
-        ({"team": {"architects": 2, "builders": 0}}, "builders is 0"),
-        ({"team": {"players": 4}}, "unknown option 'players'"),
-        ({"team": TEAM, "agents": {Role.BUILDER: ("careful",)}}, "'careful' plays in no team"),
-    ],
-)
-def test_teams_that_cannot_be(wrong: Any, expected: str) -> None:
-    with pytest.raises(ConfigError, match=expected):
-        ServerOptions(**wrong)
 
 
 def test_the_file_of_a_study_has_its_team(tmp_path: Path) -> None:
@@ -207,10 +173,8 @@ def test_the_file_of_a_study_has_its_team(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "players", "tasks"),
     [
-        (["--team", "craft"], 4, 20),
         (["--team", "division", "--builders", "3"], 4, 32),
         (["--architects", "2", "--builders", "2"], 4, 32),
-        ([], 2, 32),
     ],
 )
 def test_the_command_serves_teams(
