@@ -90,6 +90,7 @@ Grid = npt.NDArray[Any]
 Found = tuple[ExpectedWorld, ...] | Failure
 
 MAX_SIZE = 11
+_SHORT = 16  # words of a sentence that can lack one
 _GROUND = -1
 _LIGHT = frozenset(
     ("a", "an", "the", "of", "in", "on", "at", "to", "one", "ones", "it", "them", "block", "blocks", "brick", "cube")
@@ -243,13 +244,16 @@ def meanings(
 
 def _diagnosed(failure: Failure) -> Failure:
     """Return what a sentence lacks that can be read with one more word."""
-    if failure.reason is not Reason.NOT_UNDERSTOOD or len(tokens(failure.text)) > 25:
+    short = len(tokens(failure.text)) <= _SHORT and begins_with_verb(failure.text)
+    if failure.reason is not Reason.NOT_UNDERSTOOD or not short:
         return failure
-    idle = (SetFocus,) if begins_with_verb(failure.text) else (SetFocus, Correct)
     for reason, words, at_end, kinds in _PROBES:
         for probe in words:
             found = (stated for _, stated in _completions(failure.text, probe.split(), at_end))
-            if any(not _mentions(stated, idle) and _mentions(stated, kinds or (object,)) for stated in found):
+            if any(
+                not _mentions(stated, (SetFocus,)) and _mentions(stated, kinds or (object,))
+                for stated in found
+            ):
                 return replace(failure, reason=reason, detail="")
     return failure
 
