@@ -403,6 +403,8 @@ class _Facts:
             yield f"It starts {place_of(self.about[0])}, going {listed(ways)}."
         yield f"It starts {place_of(self.about[0])}."
 
+    corner = place
+
     def way(self) -> Iterator[str]:
         stated = capital(listed(self.ways or [""]))
         there = f"{stated}; it starts {place_of(self.about[0])}.", f"{stated}."
@@ -412,6 +414,8 @@ class _Facts:
     def ways(self) -> list[str]:
         """The directions from the first to the last cell."""
         step = np.subtract(self.about[-1], self.about[0])
+        if all(thing.size < len(self.cells) for thing in Scene(self.alone).things):
+            return []  # several things
         return [str(way) for way, vector in VECTORS.items() if np.dot(vector, step) > 0]
 
     def which(self) -> Iterator[str]:
@@ -595,6 +599,7 @@ class _Facts:
 _HOLDS: dict[str, Callable[..., bool]] = {
     "complete": lambda facts: np.array_equal(facts.now.grid, facts.now.target),
     "missing": lambda facts: not np.array_equal(facts.now.grid, facts.now.target),
+    "corner": lambda facts: any(abs(x) == abs(z) == 5 for x, _, z in facts.cells),
     "has": lambda facts, c: c in {facts.now.color_of(cell) for cell in facts.cells},
     "color": lambda facts, c: {facts.now.color_of(cell) for cell in facts.cells} == {c},
     "count": lambda facts, n: len(facts.cells) == n,

@@ -18,14 +18,19 @@ from typing import Any
 import numpy as np
 import pytest
 from talkers import EMPTY, Person
+from test_conversation import BLUE, HOUSE, RED
 
 from iglu_marl.agents.scripted.answers import ConversationState
 from iglu_marl.agents.scripted.builder_answers import replies
-from iglu_marl.core.grid import COLOR_NAMES, cell_index, cells_of, color_name
-from iglu_marl.language import CellEdit, Context, constructions, parse
+from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, cell_index, cells_of, color_name
+from iglu_marl.language import CellEdit, Context, constructions, parse, say
+from iglu_marl.language import Scene as LanguageScene
+from iglu_marl.language import answer as ask
 from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.engine import CategorySlot, Choice, Node, Word
 from iglu_marl.language.grammar.reader import grammar
+from iglu_marl.language.questions import Question as SceneQuestion
+from iglu_marl.language.questions import parse as parse_question
 
 Cell = tuple[int, int, int]
 COLORS = COLOR_NAMES[1:]
@@ -365,3 +370,119 @@ def test_random_questions_to_a_builder_are_answered_as_the_grid_says() -> None:
     found, checked = problems_of_builder(400, 0)
     assert not found, "\n".join(found)
     assert checked > 60
+
+
+DONE = say("complete")
+ROW = "it starts at the centre, on the ground, going east."
+STRAY = "The blue block 4 blocks east and 4 south of the centre, on the ground, is not right: please take it away."
+
+
+@pytest.mark.parametrize(
+    ("question", "at_first", "with_a_mistake", "complete"),
+    [
+        ("Should I remove it?", "There is nothing to remove.", "No, leave it.", "No, leave them."),
+        ("Do I have to break it?", "There is nothing to remove.", "No, leave it.", "No, leave them."),
+        ("Shall we remove it?", "There is nothing to remove.", "No, leave it.", "No, leave them."),
+        (
+            "Should I remove the blue block?",
+            "There is nothing to remove.",
+            "Yes, please remove it.",
+            "No, leave them.",
+        ),
+        (
+            "Should I remove everything?",
+            "There is nothing to remove.",
+            "Only one blue block: 4 blocks east and 4 south of the centre, on the ground.",
+            "No, leave them.",
+        ),
+        (
+            "Must I put it?",
+            f"Yes, {ROW}",
+            "Yes, it starts 1 block east of the centre, on the ground, going east.",
+            "Nothing more.",
+        ),
+        (
+            "Can I place a red block now?",
+            "Yes: red, at the centre, on the ground.",
+            "Yes: red, 1 block east of the centre, on the ground.",
+            DONE,
+        ),
+        (
+            "Should I place 2 red blocks?",
+            "No: red, at the centre, on the ground.",
+            "Yes: red, 1 block east of the centre, on the ground.",
+            DONE,
+        ),
+        (
+            "Should I place a red row?",
+            "Yes: red, at the centre, on the ground.",
+            "Yes: red, 1 block east of the centre, on the ground.",
+            DONE,
+        ),
+        (
+            "Should I put a blue one?",
+            "No: red, at the centre, on the ground.",
+            "No: red, 1 block east of the centre, on the ground.",
+            DONE,
+        ),
+        ("How many more blue?", "2 blocks to place.", "2 blocks to place.", "Nothing more."),
+        ("Do I need more blue?", "Yes, 2 blocks to place.", "Yes, 2 blocks to place.", "No, nothing more."),
+        (
+            "Is the blue tower right?",
+            "No, there is no block at the centre, at height 2.",
+            "No, there is no block at the centre, at height 2.",
+            "Yes, that is right.",
+        ),
+        (
+            "Is the blue block right?",
+            "No, there is no block at the centre, at height 2.",
+            f"No. {STRAY}",
+            "Yes, that is right.",
+        ),
+        (
+            "Is the red row right?",
+            "No, there is no block at the centre, on the ground.",
+            "Yes, so far: 2 blocks more.",
+            "Yes, that is right.",
+        ),
+        ("What is in the corner?", "Nothing.", "Nothing.", "Nothing."),
+        (
+            "Is it in the corner?",
+            f"No, {ROW}",
+            "No, it starts 1 block east of the centre, on the ground, going east.",
+            "No, it starts 3 blocks west and 2 south of the centre, on the ground.",
+        ),
+        (
+            "There are only red blocks.",
+            "No, green, red and blue.",
+            "No, green, red and blue.",
+            "No, green, red and blue.",
+        ),
+    ],
+)
+def test_questions_about_the_work(question: str, at_first: str, with_a_mistake: str, complete: str) -> None:
+    for blocks, answer in (
+        ((), at_first),
+        (((0, -1, 0, RED), (4, -1, 4, BLUE)), with_a_mistake),
+        (None, complete),
+    ):
+        person = Person(HOUSE, HOUSE if blocks is None else EMPTY, level="shapes")
+        person.says()
+        person.places(*blocks or ())
+        assert person.says(question) == answer
+
+
+def test_nothing_is_to_be_placed_while_blocks_are_to_be_removed() -> None:
+    person = Person(EMPTY, HOUSE)
+    person.says()
+    removed = "No, remove the blue block at the centre, at height 3."
+    for question in ("Must I put it?", "Should I put it at the centre?", "Should I place a green block?"):
+        assert person.says(question) == removed
+    assert person.says("Is anything wrong?") == "No mistake, but 6 blocks to remove."
+
+
+def test_questions_about_a_scene_take_an_indefinite_reference() -> None:
+    asked = parse_question("How many blue blocks are north of a red block?")
+    assert isinstance(asked, SceneQuestion)
+    grid = blocks_to_grid([(0, -1, 0, RED), (1, -1, -2, BLUE), (3, -1, -4, BLUE), (0, -1, 3, BLUE)])
+    assert ask(asked.program, LanguageScene(grid)) == 2
