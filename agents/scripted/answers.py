@@ -51,6 +51,7 @@ OF_WHOLE = (
     "give_up",
 )
 """Kinds that have an answer without a request, like questions about things."""
+_THE_STRUCTURE = Blocks(kind=Kind.STRUCTURE)  # means all blocks of the target
 _OF_NOTHING = {
     "number": "0.",
     "exists": "No.",
@@ -130,9 +131,7 @@ def question_of(text: str, names: frozenset[str]) -> Asked | None:
     if found is None and "?" in text and isinstance(seen := parse_question(text), Question):
         found = Asked("scene", (("of", seen.program),))
     found = found or asked(text, "asked_loosely", names)
-    if found is not None and dict(found.about).get("of") == Blocks(
-        kind=Kind.STRUCTURE
-    ):  # "the structure" is all
+    if found is not None and dict(found.about).get("of") == _THE_STRUCTURE:
         found = Asked(found.kind, tuple({**dict(found.about), "of": Blocks(count=None)}.items()))
     *_, last = re.split(r"[.,;:] ", text)
     return found if found or last == text else question_of(last, names)
@@ -161,7 +160,8 @@ def answers(question: Asked, now: ConversationState) -> list[str]:
             return _verdict(_HOLDS[fact](facts, **about), getattr(facts, fact)())
         return list(give(**about)) if (give := getattr(facts, kind, None)) else []
     except (DialogueError, Unresolved):
-        return ["There is no such thing."]
+        claimed = now.cells and kind in ("place_check", "put_check", "way_check")
+        return [f"No: {place_of(now.about[0])}." if claimed else "There is no such thing."]
 
 
 def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
