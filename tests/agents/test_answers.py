@@ -48,20 +48,11 @@ ANY_REFERENCE = (
 )
 OF_WHOLE = ("color", "color_check", "tall", "tall_check", "height", "count", "count_check", "size")
 OPEN = ("it", "red blocks", "to do")
-MADE_OF_RULES = (  # the other categories are filled with an example
-    *(
-        "asked",
-        "asked_plain",
-        "asked_loosely",
-        "of_things",
-        "property",
-        "owned",
-        "is_it",
-        "i_put",
-        "of_request",
-    ),
-    *("any_of", "all_of", "what_at", "those_at", "end_of", "of_builder", "question"),
-)
+MADE_OF_RULES = {
+    *("asked", "asked_plain", "asked_loosely", "of_things", "of_builder", "question", "property", "owned"),
+    *("is_it", "i_put", "of_request", "any_of", "all_of", "what_at", "those_at", "end_of"),
+}
+"""Categories that are expanded by their rules; slots of the others get an example."""
 
 
 @dataclass(eq=False)
@@ -132,7 +123,7 @@ class Question:
     def kind(self) -> str:
         """What is asked; "" if that has no known answer."""
         kinds = [kind for rule in self.rules for kind in re.findall(r"kind=(\w+)", rule)]
-        clear = self.checked and "right now" not in self.text  # "are right now in it": two readings
+        clear = self.checked and not re.search(r"right now|\bin it\b", self.text)  # these have two readings
         return kinds[-1] if kinds and clear else ""
 
     def _category(self, name: str) -> str:
@@ -241,8 +232,6 @@ def expected(question: Question, world: World) -> tuple[Callable[[str], Any], An
     if question.color and question.of is None and kind in ("number", "left"):
         question.of = [*map(tuple, cells_of(target == COLOR_NAMES.index(question.color)).tolist())]
     if question.of is None and any("of_all" in rule for rule in question.rules):
-        if question.text.rstrip("?.").endswith(" it"):
-            return None  # not known: of all, or of "it"
         question.of, question.thing = [*map(tuple, cells_of(target != 0).tolist())], WHOLE[0]
     if (
         question.of is None
