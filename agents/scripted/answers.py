@@ -38,11 +38,31 @@ Grid = npt.NDArray[np.int8]
 
 GO_ON = ("next", "again", "done", "hello", "okay", "there")
 """Kinds that the architect answers with a request, the next or the same one."""
-OF_WHOLE = ("whole", "parts", "left", "placed", "finished", "spare", "number", "right", "wrong", "give_up")
+OF_WHOLE = (
+    "whole",
+    "parts",
+    "left",
+    "placed",
+    "finished",
+    "spare",
+    "right",
+    "wrong",
+    "colors_left",
+    "give_up",
+)
 """Kinds that have an answer without a request, like questions about things."""
-_OF_NOTHING = {"number": "0.", "exists": "No.", "number_check": "No, none.", "what": "Nothing."}
+_THE_STRUCTURE = Blocks(kind=Kind.STRUCTURE)  # means all blocks of the target
+_OF_NOTHING = {
+    "number": "0.",
+    "exists": "No.",
+    "number_check": "No, none.",
+    "what": "Nothing.",
+    "left": "Nothing more.",
+    "missing_check": "No.",
+}
 _OF_SEVERAL = (*_OF_NOTHING, "color", "place")  # kinds with an answer if more things fit than the words say
 _OF_GRID = ("which_check", "remove_check")  # kinds about the request, and about what stands there
+_OF_BUILD = ("left", "right", "missing_check", "complete_check")  # kinds that compare things with the build
 
 
 @dataclass(frozen=True)
@@ -111,6 +131,8 @@ def question_of(text: str, names: frozenset[str]) -> Asked | None:
     if found is None and "?" in text and isinstance(seen := parse_question(text), Question):
         found = Asked("scene", (("of", seen.program),))
     found = found or asked(text, "asked_loosely", names)
+    if found is not None and dict(found.about).get("of") == _THE_STRUCTURE:
+        found = Asked(found.kind, tuple({**dict(found.about), "of": Blocks(count=None)}.items()))
     *_, last = re.split(r"[.,;:] ", text)
     return found if found or last == text else question_of(last, names)
 
@@ -118,9 +140,13 @@ def question_of(text: str, names: frozenset[str]) -> Asked | None:
 def answers(question: Asked, now: ConversationState) -> list[str]:
     """Return the possible answers, the fullest first; [] for kinds that the request itself answers."""
     kind, about = question.kind, dict(question.about)
-    if question.of_it and now.cells and set(now.context.last) == set(now.cells):
-        about.pop("of", None)
     facts, fact = _Facts(now), kind.removesuffix("_check")
+    of_request = question.of_it and now.cells and set(now.context.last) == set(now.cells)
+    of_whole = kind in OF_WHOLE and about.get("of") == Blocks(count=None)
+    if of_whole or (of_request and hasattr(facts, fact) and kind not in _OF_GRID):
+        about.pop("of", None)
+    if about.pop("put", kind == "put_check") and now.cells and not color_at(now.goal, now.about[0]):
+        return [f"No, remove the {color_name(now.color_of(now.about[0]))} block {place_of(now.about[0])}."]
     try:
         if kind == "place_check" and "of" not in about:
             return of_things(replace(now, grid=now.with_request), kind, Anaphor(), **about)
@@ -128,11 +154,14 @@ def answers(question: Asked, now: ConversationState) -> list[str]:
             return [_scene(now.finished, about["of"])]
         if "of" in about and kind not in _OF_GRID:
             return of_things(now.finished, kind, **about)
+        if not now.cells and kind not in (*OF_WHOLE, "remove_check"):
+            return list(facts.left())
         if fact != kind and fact in _HOLDS:
             return _verdict(_HOLDS[fact](facts, **about), getattr(facts, fact)())
         return list(give(**about)) if (give := getattr(facts, kind, None)) else []
     except (DialogueError, Unresolved):
-        return [f"No: {place_of(now.about[0])}." if now.cells else "There is no such thing."]
+        claimed = now.cells and kind in ("place_check", "put_check", "way_check")
+        return [f"No: {place_of(now.about[0])}." if claimed else "There is no such thing."]
 
 
 def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
@@ -170,12 +199,14 @@ def _scene(now: ConversationState, program: Program) -> str:
     if isinstance(found, (Thing, tuple)):
         seen = [found] if isinstance(found, Thing) else [thing for thing in found if thing.whole]
         names = [f"the {one.color} {one.shape} {place_of(one.cells[0])}" for one in seen]
-        found = listed(names or ["nothing"])
+        found = listed(names)
     return f"{capital(str(found))}."
 
 
 def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> list[str]:
     """Return the possible answers to a question about things in `now.grid`, the fullest first."""
+    if kind in _OF_BUILD:
+        return _of_build(now, kind, of)
     setting = Resolution.of(now.grid, now.context)
     items, several = _meant(of, now)
     if items and several and kind not in _OF_SEVERAL:
@@ -190,10 +221,9 @@ def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> 
     if more.pop("corner", False):
         items = [item for item in items if any(abs(x) == abs(z) == 5 for x, _, z in item)]
     if not items:
-        nothing = (
-            "There is no such thing." if now.built is None else "There is no such thing in the structure."
-        )
-        return ["None." if kind == "number" and now.built is not None else _OF_NOTHING.get(kind, nothing)]
+        return [
+            "None." if kind == "number" and now.built is not None else _OF_NOTHING.get(kind, _nothing(now))
+        ]
     cells = tuple(cell for item in items for cell in item)
     if kind == "number":
         return [f"{_tally(now, items)}."]
@@ -213,6 +243,27 @@ def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> 
     return answers(Asked(kind, tuple(more.items())), replace(now, cells=cells))
 
 
+def _of_build(now: ConversationState, kind: str, of: Reference) -> list[str]:
+    """Return the answers about how far things of the target are; if they are right, also about those that stand."""
+    grid = now.grid if now.built is None else now.built
+    items, _ = _meant(of, replace(now, grid=now.target))
+    if kind == "right":
+        items += things(of, Resolution.of(grid, now.context))[0]
+    if not items:
+        return [_OF_NOTHING.get(kind, _nothing(now))]
+    cells = tuple(dict.fromkeys(cell for item in items for cell in item))
+    goal = grid.copy()  # differs from the build only there
+    for cell in cells:
+        goal[index_of(cell)] = color_at(now.target, cell)
+    base = np.zeros_like(grid)
+    about = replace(now, grid=grid, target=goal, goal=goal, base=base, cells=cells, built=None)
+    return answers(Asked(kind), about)
+
+
+def _nothing(now: ConversationState) -> str:
+    return "There is no such thing." if now.built is None else "There is no such thing in the structure."
+
+
 def _meant(of: Reference, now: ConversationState) -> tuple[list[Item], bool]:
     """Return the things that a reference means in `now.grid`: "the tower" is the part that has that name."""
     if (
@@ -221,7 +272,9 @@ def _meant(of: Reference, now: ConversationState) -> tuple[list[Item], bool]:
         and of == Blocks(of.colors, of.kind, size=of.size)
     ):
         last = now.context.last
-        alone = ((cells, _Facts(replace(now, cells=cells)).alone) for cells in (last, *now.parts) if cells)
+        within = [item for item in things(of, Resolution.of(now.grid, now.context))[0] if {*item} > {*last}]
+        parts = now.parts if within else (last, *now.parts)  # the open cells of a tower are no tower
+        alone = ((cells, _Facts(replace(now, cells=cells)).alone) for cells in parts if cells)
         named = [cells for cells, grid in alone if things(of, Resolution.of(grid, now.context))[0] == [cells]]
         if len(named) == 1 or named[:1] == [last]:
             return named[:1], False
@@ -295,7 +348,7 @@ def cells_where(wanted: npt.NDArray[np.bool_]) -> list[Cell]:
 
 def listed(names: Iterable[str]) -> str:
     """Return names with commas and "and" between."""
-    *first, last = names
+    *first, last = [*names] or ["nothing"]
     return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -338,8 +391,9 @@ class _Facts:
         return [set(item) for item in things(of, Resolution.of(grid, self.now.context))[0]]
 
     def color(self) -> Iterator[str]:
-        colors = list(dict.fromkeys(color_name(self.now.color_of(cell)) for cell in self.cells))
-        yield f"{capital(listed(colors))}."
+        yield f"{capital(listed(dict.fromkeys(color_name(self.now.color_of(cell)) for cell in self.cells)))}."
+
+    has = color
 
     def place(self) -> Iterator[str]:
         if len(self.about) == 1:
@@ -348,6 +402,8 @@ class _Facts:
         if ways := self.ways:
             yield f"It starts {place_of(self.about[0])}, going {listed(ways)}."
         yield f"It starts {place_of(self.about[0])}."
+
+    corner = place
 
     def way(self) -> Iterator[str]:
         stated = capital(listed(self.ways or [""]))
@@ -358,6 +414,8 @@ class _Facts:
     def ways(self) -> list[str]:
         """The directions from the first to the last cell."""
         step = np.subtract(self.about[-1], self.about[0])
+        if all(thing.size < len(self.cells) for thing in Scene(self.alone).things):
+            return []  # several things
         return [str(way) for way, vector in VECTORS.items() if np.dot(vector, step) > 0]
 
     def which(self) -> Iterator[str]:
@@ -366,10 +424,10 @@ class _Facts:
         yield f"The {color_name(self.now.color_of(self.about[0]))} one {place_of(self.about[0])}."
 
     def height(self) -> Iterator[str]:
-        levels = sorted({cell[1] + 2 for cell in self.about})
-        if len(levels) > 1:
-            yield f"{len(levels)} blocks high, from level {levels[0]} to level {levels[-1]}."
-        yield "On the ground." if levels[0] == 1 else f"On level {levels[0]}."
+        low, high = (edge(cell[1] + 2 for cell in self.cells) for edge in (min, max))
+        if low < high:
+            yield f"{high - low + 1} blocks high, from level {low} to level {high}."
+        yield "On the ground." if low == 1 else f"On level {low}."
 
     def ground(self) -> Iterator[str]:
         level = min(y for _, y, _ in self.cells) + 2
@@ -435,10 +493,9 @@ class _Facts:
         missing = np.count_nonzero((self.now.target != 0) & (self.now.grid != self.now.target))
         spare = np.count_nonzero((self.now.target == 0) & (self.now.grid != 0))
         parts = [f"{many(int(n))} to {verb}" for n, verb in ((missing, "place"), (spare, "remove")) if n]
-        yield f"{capital(listed(parts))}." if parts else "Nothing more."
+        yield f"{capital(listed(parts))}." if parts else _OF_NOTHING["left"]
 
-    def number(self, c: int) -> list[str]:
-        return of_things(self.now.finished, "number", Blocks((c,), count=None))
+    missing = complete = left
 
     def placed(self) -> Iterator[str]:
         right = np.count_nonzero((self.now.target != 0) & (self.now.grid == self.now.target))
@@ -457,6 +514,10 @@ class _Facts:
         count = capital(many(len(self.now.parts), "part"))
         yield from (f"{count}: {_named(self.now.parts, self.now.finished)}.", f"{count}.")
 
+    def colors_left(self) -> Iterator[str]:
+        missing = self.now.target[self.now.grid != self.now.target]
+        yield f"{capital(listed(color_name(int(color)) for color in np.unique(missing[missing != 0])))}."
+
     def spare(self) -> Iterator[str]:
         cells = cells_where((self.now.grid != 0) & (self.now.target == 0))
         if cells:
@@ -468,6 +529,8 @@ class _Facts:
         left = len(self.now.open_cells)
         if self.now.wrong:
             yield from (f"No. {text}" for text in mistake(self.now, self.now.wrong[0]))
+        elif not self.cells and not np.array_equal(self.now.grid, self.now.target):
+            yield f"Yes, so far: {_lower(next(self.left()))}"
         elif not left:
             yield "Yes, that is right."
         elif left < len(self.cells):
@@ -480,7 +543,13 @@ class _Facts:
     def wrong(self) -> Iterator[str]:
         if self.now.wrong:
             yield from mistake(self.now, self.now.wrong[0])
-        yield from ("No mistake: all that stands there is right.", "Nothing.")
+        spare = np.count_nonzero((self.now.grid != 0) & (self.now.grid != self.now.target))
+        yield (
+            f"No mistake, but {many(int(spare))} to remove."
+            if spare
+            else "No mistake: all that stands there is right."
+        )
+        yield "Nothing."
 
     def finished(self) -> Iterator[str]:
         done = np.array_equal(self.now.grid, self.now.target)
@@ -492,24 +561,46 @@ class _Facts:
     def give_up(self) -> Iterator[str]:
         yield say(DialogueAct.GIVE_UP)
 
-    def remove_check(self, of: Any) -> Iterator[str]:
-        grid, items = self.now.grid, resolve(of, Resolution.of(self.now.grid, self.now.context))
-        cells = {cell for item in items for cell in item}
-        spare = all(color_at(grid, cell) != color_at(self.now.target, cell) for cell in cells)
-        yield f"{'Yes, please remove' if spare else 'No, leave'} {'it' if len(cells) == 1 else 'them'}."
+    def remove_check(self, of: Reference) -> Iterator[str]:
+        grid, items = self.now.grid, self.find(of, self.now.grid)
+        cells = [cell for cell in sorted(set().union(*items)) if color_at(grid, cell)]
+        spare = [cell for cell in cells if color_at(grid, cell) != color_at(self.now.target, cell)]
+        if not cells:
+            yield "There is nothing to remove."
+        elif 0 < len(spare) < len(cells):
+            yield f"Only {counted(color_at(grid, cell) for cell in spare)}: {'; '.join(map(place_of, spare))}."
+            yield f"Only {many(len(spare))}."
+        else:
+            yield f"{'Yes, please remove' if spare else 'No, leave'} {'it' if len(cells) == 1 else 'them'}."
 
     def put_check(self, new: Any, mods: Any) -> Iterator[str]:
-        grid, target = self.now.grid, self.now.target
-        found = outcomes(PlaceGoal(new, mods.where), grid, self.now.context)
-        worlds = [] if isinstance(found, Failure) else [world.grid for world in found]
-        changes = [(world, world != grid) for world in worlds]
-        if any(new.any() and (world[new] == target[new]).all() for world, new in changes):
+        color, place = color_name(self.now.color_of(self.about[0])), place_of(self.about[0])
+        if mods.where and self._may_put(PlaceGoal(new, mods.where)):
             yield "Yes, please."
         else:
-            yield f"No: {color_name(self.now.color_of(self.about[0]))}, {place_of(self.about[0])}."
+            fits = not mods.where and self._is_of_request(new)
+            yield f"{'Yes' if fits else 'No'}: {color}, {place}."
+
+    def _may_put(self, goal: PlaceGoal) -> bool:
+        """Return whether all that a placement can change becomes right."""
+        grid, target = self.now.grid, self.now.target
+        found = outcomes(goal, grid, self.now.context)
+        changes = [] if isinstance(found, Failure) else [(world.grid, world.grid != grid) for world in found]
+        return any(new.any() and (world[new] == target[new]).all() for world, new in changes)
+
+    def _is_of_request(self, new: Any) -> bool:
+        """Return whether the open cells of the request are such blocks."""
+        colors = [color_at(self.now.goal, cell) for cell in self.about]
+        count = len(colors) if new.color is None else colors.count(new.color)
+        same = Blocks(() if new.color is None else (new.color,), new.kind, count=None)
+        return new.count in (None, 1, count) and bool(self.find(same, self.alone))
 
 
 _HOLDS: dict[str, Callable[..., bool]] = {
+    "complete": lambda facts: np.array_equal(facts.now.grid, facts.now.target),
+    "missing": lambda facts: not np.array_equal(facts.now.grid, facts.now.target),
+    "corner": lambda facts: any(abs(x) == abs(z) == 5 for x, _, z in facts.cells),
+    "has": lambda facts, c: c in {facts.now.color_of(cell) for cell in facts.cells},
     "color": lambda facts, c: {facts.now.color_of(cell) for cell in facts.cells} == {c},
     "count": lambda facts, n: len(facts.cells) == n,
     "floating": lambda facts: bool(facts.loose),

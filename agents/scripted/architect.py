@@ -293,8 +293,9 @@ class ScriptedArchitect:
         talk = None if answer is None else answer.talk
         if stated and answer is None:
             return self._reply(answers.question_of(stated, frozenset(self._names)), stated, grid, target)
-        unanswered = talk in _ASKED and talk not in self._answered
-        if talk is not None and unanswered and self._asked is not None and self._asked.meant is None:
+        if talk in _ASKED and (
+            self._asked is None or (talk not in self._answered and self._asked.meant is None)
+        ):
             self._answered.add(talk)  # next time, rephrase the request
             return self._reply(Asked(_ASKED[talk]), stated, grid, target)
         if self._asked is None or not self._is_unfinished(grid, target):
@@ -343,7 +344,7 @@ class ScriptedArchitect:
             self._topic = answers.topic_of(question, situation) or self._topic
         fitting = [said for said in found if said and self._fits(said)]
         if fitting or self._asked is None:
-            return fitting[0] if fitting else self._next(grid, target)
+            return fitting[0] if fitting else self._next(grid, target) or say(DialogueAct.COMPLETE)
         if kind == "done" and situation.wrong:
             return next(said for said in (*mistake(situation, situation.wrong[0]), "") if self._fits(said))
         said = self._words(self._asked.plain, other_words=kind != "done")

@@ -28,7 +28,7 @@ def replies(text: str, now: ConversationState, question: str = "") -> list[str]:
     now: the build so far, with the build after the current instruction as target. question: the builder's open one.
     """
     asking = asked(text, "of_builder", frozenset(now.context.names))
-    if asking is None:
+    if asking is None or asking.kind == "unknown":
         if seen := answers.scene_answer(text, now):
             return [seen if seen != say(DialogueAct.NO_SUCH) else "There is not exactly one such thing."]
         return [say(DialogueAct.NOT_UNDERSTOOD)] if not question and _is_unanswerable(text, now) else []

@@ -118,4 +118,5 @@ def asked(kind: str, **about: Any) -> Asked:
 _ALL = Blocks(count=None)
 define("asked_of_all", lambda kind: Asked(kind, (("of", _ALL),)))
 define("of_all", lambda q: Asked(q.kind, tuple({**dict(q.about), "of": _ALL}.items())) if q.of_it else q)
+define("put_claimed", lambda claim: Asked(claim.kind, (*claim.about, ("put", True))))
 define("claimed", lambda claim, of=None: Asked(claim.kind, (*claim.about, ("of", of or Anaphor()))))
