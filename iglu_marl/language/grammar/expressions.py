@@ -7,7 +7,8 @@
     => NORTH                         a registered constant, a number or 'text'
     => accept(Level(n), n < 10)      conditions, attributes and arithmetic as in Python
 
-A slot that is missing is left out of calls and tuples, and None in conditions; `a or b` is the first one that is there.
+A slot that is missing is left out of calls and tuples, and None in conditions; `a or b` is the first one that is there
+and not None.
 """
 
 from __future__ import annotations
@@ -157,7 +158,8 @@ def value_of(part: Expression, slots: Slots) -> Any:
         return part.function(*(None if value is _MISSING else value for value in stated))
     stated = [value for value in stated if value is not _MISSING]
     if isinstance(part, FirstOf):
-        return stated[0] if stated else _MISSING
+        there = [value for value in stated if value is not None]
+        return [*there, *stated, _MISSING][0]
     return (*stated[:-1], *stated[-1]) if part.spread else tuple(stated)
 
 

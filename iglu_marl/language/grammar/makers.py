@@ -578,7 +578,7 @@ def _opened(kind: Any, mods: Modifiers) -> Modifiers:
     return mods.plus(Modifiers(standing=mods.open == "top"))
 
 
-_OF_BLOCKS = ("like", "shade", "way", "each", "gap", "hollow", "centred", "taller", "times", "until")
+_OF_BLOCKS = ("like", "shade", "way", "each", "gap", "hollow", "centred", "taller", "times", "until", "flat")
 """Modifiers that are properties of new blocks by the same name."""
 
 
@@ -661,6 +661,8 @@ def _positioned(
         raise Contradiction("tower and level")
     single = kind is Kind.BLOCK and count == 1 and not mods.each
     reject_if(single and (mods.way is not None or mods.axis is not None))
+    if single and standing is not None:
+        raise Contradiction(f"one block and {_named('standing', standing)}")
     return kind, None if single or kind in (Kind.ROW, Kind.TOWER) else standing
 
 
