@@ -223,7 +223,7 @@ class BlockSpec:
             raise DialogueError(f"sizes {self.sizes}, expected 1..11")
 
 
-_ALONG = {"x": "east to west", "z": "north to south", "side": "left to right", "depth": "front to back"}
+ALONG = {"x": "east to west", "z": "north to south", "side": "left to right", "depth": "front to back"}
 """Axes of level lines, in words."""
 Line = tuple[Cell, ...]
 """Cells of one way in which new blocks can lie or stand."""
@@ -697,10 +697,10 @@ class _Placing:
         figure_ = new.kind in FIGURES
         upright = spans[1] > 0 and (figure_ or not (spans[0] or spans[2]))
         what = f"{len(line)} blocks"
-        if new.axis in _ALONG and not any(dot(spans, axis) for axis in _axes(new.axis, self.setting)):
-            return f"{'upright' if upright else what} and {_ALONG[new.axis]}"
-        if new.axis in _ALONG and upright and not figure_:
-            return f"upright and {_ALONG[new.axis]}"
+        if new.axis in ALONG and not any(dot(spans, axis) for axis in _axes(new.axis, self.setting)):
+            return f"{'upright' if upright else what} and {ALONG[new.axis]}"
+        if new.axis in ALONG and upright and not figure_:
+            return f"upright and {ALONG[new.axis]}"
         if new.way is not None:
             vector = self.setting.vector_of(new.way)
             ahead = dot(shifted(line[-1], scaled(line[0], -1)), vector) > 0

@@ -91,9 +91,14 @@ def define(name: str, function: Callable[..., Any]) -> None:
 
 @dataclass(frozen=True)
 class View:
-    """The direction in which somebody looks from here on."""
+    """The direction in which somebody looks from here on.
+
+    kind: of somebody who is "facing" it, or the "order" to turn there; "seen": the direction belongs to a picture.
+    Behind a request, the first and the last belong to it.
+    """
 
     way: Direction
+    kind: str = "facing"
 
 
 @dataclass(frozen=True)
@@ -650,6 +655,8 @@ def _positioned(
     """Return the kind of new blocks, and whether they stand upright."""
     if mods.like == Anaphor() and kind is Kind.BLOCK and count == 1:
         kind = Kind.TOWER  # "a blue one of the same height"
+    if mods.axis is not None and kind is Kind.SQUARE:
+        raise Contradiction(f"square and {placing.ALONG.get(mods.axis, mods.axis)}")
     reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW, Kind.WALL))
     standing = _agreed("standing", standing, mods.standing)
     if mods.flat:
@@ -687,6 +694,9 @@ _REPEATED = {
     "side": "your {}",
     "same level": "the same level",
     "whole length": "the whole length",
+    "line": "a line",
+    "each": "one on each of others",
+    "middle": "the middle of something else",
 }
 
 
@@ -700,6 +710,11 @@ def _agrees(name: str, stated: Any, made: BlockSpec, colors: tuple[int | None, .
         return stated in (*ways, made.way)
     if name == "same level":
         return NextTo in map(type, wheres) or not all(way.vertical for way in ways)
+    if name == "line":
+        return made.kind not in FIGURES
+    if name in ("each", "middle"):  # "one on each tower" is said of towers, "its middle level with it" of its place
+        things = [of for where in wheres if (of := getattr(where, "of", None)) is not None]
+        return any(stated == Anaphor() or _is_like(of, stated) for of in things)
     if name == "whole length":
         return not made.sizes and (not single or made.count is None)
     if stated in (Kind.TOWER, Kind.COLUMN, Kind.ROW):
@@ -707,6 +722,15 @@ def _agrees(name: str, stated: Any, made: BlockSpec, colors: tuple[int | None, .
     joins = any(hasattr(where, "of") for where in wheres)  # an existing thing
     part = name == "form" and single
     return (part and (made.count == 1 or joins)) or stated in (made.kind, Kind.BLOCK, Kind.STRUCTURE)
+
+
+def _is_like(of: Any, other: Any) -> bool:
+    """Return whether things are of the kind and the colours of others."""
+    if not (isinstance(of, Blocks) and isinstance(other, Blocks)):
+        return bool(of == other)
+    return of.kind is Kind.STRUCTURE or (
+        other.kind in (Kind.BLOCK, of.kind) and other.colors in ((), of.colors)
+    )
 
 
 def _is_upright(made: BlockSpec) -> bool:
@@ -832,6 +856,7 @@ def _with_color_of_filling(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, 
     """Return what fills a place, with the colour after it; "level" and "one high" describe the place."""
     mods = mods.plus(Modifiers(color=new.color or None))
     again = tuple(stated for stated in mods.again if stated[0] not in ("whole length", "same level", "form"))
+    new = replace(new, flat=bool(mods.flat) or mods.tall == 1)
     plain = replace(mods, color=None, again=again, tall=None if mods.tall == 1 else mods.tall, flat=None)
     return new if mods.color is None else replace(new, color=mods.color), plain
 
