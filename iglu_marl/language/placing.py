@@ -697,14 +697,13 @@ class _Placing:
         figure_ = new.kind in FIGURES
         upright = spans[1] > 0 and (figure_ or not (spans[0] or spans[2]))
         what = f"{len(line)} blocks"
-        if new.axis in ALONG and not any(dot(spans, axis) for axis in _axes(new.axis, self.setting)):
-            return f"{'upright' if upright else what} and {ALONG[new.axis]}"
-        if new.axis in ALONG and upright and not figure_:
-            return f"upright and {ALONG[new.axis]}"
+        along = _axes(new.axis, self.setting) if new.axis in ALONG else []
+        if along and ((upright and not figure_) or not any(dot(spans, axis) for axis in along)):
+            return f"{'upright' if upright else what} and {ALONG[str(new.axis)]}"
         if new.way is not None:
             vector = self.setting.vector_of(new.way)
             ahead = dot(shifted(line[-1], scaled(line[0], -1)), vector) > 0
-            if not (dot(spans, tuple(map(abs, vector))) if figure_ else ahead):
+            if not (any(one and span for one, span in zip(vector, spans, strict=True)) if figure_ else ahead):
                 return f"{'upright' if upright else what} and {new.way}"
         if (new.flat and spans[1] > 0) or (new.standing is False and not figure_ and spans[1] > 0):
             return "upright and level"

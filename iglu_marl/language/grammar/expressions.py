@@ -161,9 +161,9 @@ def value_of(part: Expression, slots: Slots) -> Any:
         return part.function(*(None if value is _MISSING else value for value in stated))
     stated = [value for value in stated if value is not _MISSING]
     if isinstance(part, FirstOf):
-        named = (slots.get(one.name) for one in part.parts if isinstance(one, SlotValue))
-        given = [value for value in named if value is not None]
-        reject_if(any(value != given[0] for value in given))  # one of them would be dropped
+        named = [slots.get(one.name) for one in part.parts if isinstance(one, SlotValue)]
+        distinct = {value for value in named if value is not None}
+        reject_if(len(distinct) > 1)  # one of them would be dropped
         there = [value for value in stated if value is not None]
         return [*there, *stated, _MISSING][0]
     return (*stated[:-1], *stated[-1]) if part.spread else tuple(stated)

@@ -216,8 +216,14 @@ class Reader(Parser):
 
     def _clauses_from(self, start: int, at: int, after: str) -> Iterator[tuple[Any, int, int]]:
         """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
-        for category in ("clause", "viewed", "remark", "holds", "picked", "announced", "naming"):
+        for category in ("clause", "remark", "holds", "picked", "announced", "naming"):
             yield from self.read(category, start)
+        for view, end, cost in self.read("viewed", start):
+            joined = at == 0 or start > at
+            if (
+                view.kind != "order" or joined or end < len(self.said)
+            ):  # "rotate it a quarter turn to the south"
+                yield view, end, cost
         if start == 0 or self.said[start - 1] == ".":
             found = (read for category in _ALONE for read in self.read(category, start))
             yield from (read for read in found if self.said[read[1] : read[1] + 1] in ([], ["."]))
@@ -437,8 +443,7 @@ def instruction_of(parts: tuple[Any, ...]) -> Any:
 def _seen(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return clauses with the direction behind them in which somebody looks before them: "..., seen from the east".
 
-    Raises `Contradiction` if a new shape is "facing" a direction; people also say it of themselves, where nothing depends
-    on it.
+    Raises `Contradiction` if a new shape is "facing" a direction; of a block, people say it of themselves.
     """
     while parts and isinstance(parts[-1], View):
         *others, view = parts
