@@ -191,6 +191,7 @@ class BlockSpec:
         again: "another one", of the shape placed last. more: "two more", as what was placed last goes on.
         until: number of blocks in total, with those that exist already.
         shade: the thing whose colour it has.
+        flat: in one layer.
 
     """
 
@@ -213,6 +214,7 @@ class BlockSpec:
     more: bool = False
     until: int | None = None
     shade: Reference | None = None
+    flat: bool = False
 
     def __post_init__(self) -> None:
         if self.count is not None and not 1 <= self.count <= 121:
@@ -221,6 +223,8 @@ class BlockSpec:
             raise DialogueError(f"sizes {self.sizes}, expected 1..11")
 
 
+ALONG = {"x": "east to west", "z": "north to south", "side": "left to right", "depth": "front to back"}
+"""Axes of level lines, in words."""
 Line = tuple[Cell, ...]
 """Cells of one way in which new blocks can lie or stand."""
 _UP, _DOWN = VECTORS[Direction.UP], VECTORS[Direction.DOWN]
@@ -242,6 +246,7 @@ def put(
     2. Blocks for several things: one each, if there are as many or if "each" was said.
     3. Several blocks above or below one block make a tower; beside it, a row in that direction.
     4. A shape lies where it fits: on something of its length, along it; else in the direction of its place.
+    5. What was said of directions and postures holds of the result: see `_Placing.as_stated`.
 
     Raises `Unresolved` if nothing fits, or if something was left open.
     """
@@ -257,7 +262,7 @@ def put(
     all_of_it = new.kind is Kind.BLOCK and not (new.standing is False or new.centred)
     placing = _Placing(new, color, setting)
     if fill or (all_of_it and all(group.whole for group in groups)):
-        lines = placing.fill(groups, fill)
+        lines = placing.as_stated(placing.fill(groups, fill))
     else:
         lines = placing.put_at(groups)
     return [[(cell, color) for cell in line] for line in lines]
@@ -671,7 +676,42 @@ class _Placing:
         if not distinct:
             check_free(((cell, self.color) for line in lines for cell in line), setting)
             raise Unresolved(Reason.NO_DIRECTION, "it does not fit")
-        return list(distinct.values())
+        return self.as_stated(list(distinct.values()))
+
+    def as_stated(self, lines: list[Line]) -> list[Line]:
+        """Return the lines of which all holds that was said of their direction and posture.
+
+        Raises `Unresolved` with what does not hold, if there is none.
+        """
+        unlike = [self.contradiction(line) for line in lines]
+        found = [line for line, what in zip(lines, unlike, strict=True) if what is None]
+        if lines and not found:
+            raise Unresolved(Reason.CONTRADICTION, str(unlike[0]))
+        return found
+
+    def contradiction(self, line: Line) -> str | None:
+        """Return what was said of the direction or posture of new blocks, and does not hold of their cells."""
+        new, spans = self.new, Box.of(line).spans
+        if len(line) < 2:
+            return None
+        figure_ = new.kind in FIGURES
+        upright = spans[1] > 0 and (figure_ or not (spans[0] or spans[2]))
+        what = f"{len(line)} blocks"
+        along = _axes(new.axis, self.setting) if new.axis in ALONG else []
+        if along and ((upright and not figure_) or not any(dot(spans, axis) for axis in along)):
+            return f"{'upright' if upright else what} and {ALONG[str(new.axis)]}"
+        if new.way is not None:
+            vector = self.setting.vector_of(new.way)
+            ahead = dot(shifted(line[-1], scaled(line[0], -1)), vector) > 0
+            if not (any(one and span for one, span in zip(vector, spans, strict=True)) if figure_ else ahead):
+                return f"{'upright' if upright else what} and {new.way}"
+        if (new.flat and spans[1] > 0) or (new.standing is False and not figure_ and spans[1] > 0):
+            return "upright and level"
+        if new.standing and not upright:
+            return f"{what} and upright"
+        if new.gap and new.kind in (Kind.BLOCK, Kind.ROW) and sum(spans) != (len(line) - 1) * (1 + new.gap):
+            return f"{what} and a gap of {new.gap}"
+        return None
 
     def fits(self, line: Line, allowed: tuple[int, ...]) -> bool:
         """Return whether a line is inside the zone and free, or of allowed colours."""
@@ -704,10 +744,11 @@ class _Placing:
         if standing is None:
             if len(free) == n:
                 return [tuple(free)]
-            if way is None and (len(free) > 1 or group.item):
+            level = new.flat or new.axis is not None
+            if way is None and not level and (len(free) > 1 or group.item):
                 raise Unresolved(Reason.NO_DIRECTION, "")
-            standing = way is None or way[1] != 0
-            if way is not None and not standing and new.axis is None:
+            standing = not level and (way is None or way[1] != 0)
+            if way is not None and not way[1] and new.axis is None:
                 return [_run(cell, way, n) for cell in lowest]
         if not standing:
             return self.level_rows(group, n, free, lowest)

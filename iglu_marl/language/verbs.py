@@ -380,6 +380,10 @@ class Mirror(Instruction):
             total = 2 * sign * max(sign * cell[axis] for cell in cells) + sign
             twice = (total, total, total)
         images = [_image(cell, axis, twice) for cell in cells]
+        if self.direction is not None and self.about is not None and not inside:
+            ahead = sum(image[axis] - cell[axis] for image, cell in zip(images, cells, strict=True)) * sign
+            if ahead < 0:
+                raise Unresolved(Reason.CONTRADICTION, f"the image lies to the {self.direction.opposite}")
         if inside or self.moves:
             return [_moved(cells, images, setting)]
         return [_added(setting, [(i, setting.color_at(c)) for i, c in zip(images, cells, strict=True)])]

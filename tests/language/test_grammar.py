@@ -64,6 +64,7 @@ def test_rules_choices_options_lists_and_costs() -> None:
         ("{minus} <a:#> => add", "minus"),
         ("<a:#> => add\n  <a:#> => any", "two rules"),
         ("<a:#> <b:#> => (a, 1)", "b not used"),
+        ("<a:#> <b:#> => a if b != 0 else 1", "b not used"),  # true of nearly every value
         ("<a:#> => add(c)", "c"),
         ("<a:#> => add(a, 1, 2)", "each once"),
         ("<a:#> => add(a, a=1)", "each once"),
@@ -122,11 +123,22 @@ sum:
     assert (values("part 4"), values("part 4 or 2")) == ([(5, True)], [(5, False)])
 
 
+def test_of_two_slots_for_one_value_none_is_dropped() -> None:
+    grammar = Grammar("either:\n  [first <a:#>] [then <b:#>] => add(a or b or 9)\n", MAKERS)
+    read = {
+        text: Parser(grammar, text.split()).read("either") for text in ("first 1 then 2", "first 1 then 1")
+    }
+    assert [value for value, end, _ in read["first 1 then 2"] if end == 4] == []
+    assert [value for value, end, _ in read["first 1 then 1"] if end == 4] == [1]
+    assert [value for value, _, _ in Parser(grammar, ["then", "3"]).read("either")] == [3, 9]
+
+
 @pytest.mark.parametrize(
     ("definition", "named"),
     [
         ("one(a): other", "other"),
         ("one(a): 1", "a not used"),
+        ("one(a, b): a if b != 0 else 2", "b not used"),
         ("one(a): add(a, 1, 2)", "each once"),
         ("one(a, b): a @ b", "no expression"),
     ],

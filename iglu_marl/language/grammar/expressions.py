@@ -7,7 +7,11 @@
     => NORTH                         a registered constant, a number or 'text'
     => accept(Level(n), n < 10)      conditions, attributes and arithmetic as in Python
 
-A slot that is missing is left out of calls and tuples, and None in conditions; `a or b` is the first one that is there.
+A slot that is missing is left out of calls and tuples, and None in conditions; `a or b` is the first one that is there
+and not None. Two slots with different values do not fit there.
+
+No slot is dropped: an expression must use each of them. A test whether a slot is something else than a constant is no
+use of it.
 """
 
 from __future__ import annotations
@@ -157,7 +161,11 @@ def value_of(part: Expression, slots: Slots) -> Any:
         return part.function(*(None if value is _MISSING else value for value in stated))
     stated = [value for value in stated if value is not _MISSING]
     if isinstance(part, FirstOf):
-        return stated[0] if stated else _MISSING
+        named = [slots.get(one.name) for one in part.parts if isinstance(one, SlotValue)]
+        distinct = {value for value in named if value is not None}
+        reject_if(len(distinct) > 1)  # one of them would be dropped
+        there = [value for value in stated if value is not None]
+        return [*there, *stated, _MISSING][0]
     return (*stated[:-1], *stated[-1]) if part.spread else tuple(stated)
 
 
@@ -318,16 +326,24 @@ class _Builder:
             return Operation(_OPERATORS[type(node.op)], (self.built(node.left), self.built(node.right)))
         if isinstance(node, ast.UnaryOp):
             return Operation(_OPERATORS[type(node.op)], (self.built(node.operand),))
+        left = {*self.left}
         if isinstance(node, ast.BoolOp):  # a and b
             tests = [self.built(value) for value in node.values]
         else:
             parts = [self.built(one) for one in (node.left, *node.comparators)]
             pairs = zip(node.ops, parts, parts[1:], strict=False)
             tests = [Operation(_OPERATORS[type(one)], (left, right)) for one, left, right in pairs]
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and not self._compares(node):
+            self.left = left
         *first, last = tests
         for test in reversed(first):
             last = Conditional(test, last, Constant(False))
         return last
+
+    def _compares(self, node: ast.Compare) -> bool:
+        """Return whether a comparison is more than "is something else than a constant"."""
+        names = {one.id for other in node.comparators for one in ast.walk(other) if isinstance(one, ast.Name)}
+        return not isinstance(node.ops[0], ast.NotEq) or not names.isdisjoint(self.slots)
 
     def call(
         self, name: str, args: list[ast.expr], keywords: list[ast.keyword], outer: bool = True

@@ -91,9 +91,14 @@ def define(name: str, function: Callable[..., Any]) -> None:
 
 @dataclass(frozen=True)
 class View:
-    """The direction in which somebody looks from here on."""
+    """The direction in which somebody looks from here on.
+
+    kind: of somebody who is "facing" it, or the "order" to turn there; "seen": the direction belongs to a picture.
+    Behind a request, the first and the last belong to it.
+    """
 
     way: Direction
+    kind: str = "facing"
 
 
 @dataclass(frozen=True)
@@ -578,7 +583,7 @@ def _opened(kind: Any, mods: Modifiers) -> Modifiers:
     return mods.plus(Modifiers(standing=mods.open == "top"))
 
 
-_OF_BLOCKS = ("like", "shade", "way", "each", "gap", "hollow", "centred", "taller", "times", "until")
+_OF_BLOCKS = ("like", "shade", "way", "each", "gap", "hollow", "centred", "taller", "times", "until", "flat")
 """Modifiers that are properties of new blocks by the same name."""
 
 
@@ -650,6 +655,8 @@ def _positioned(
     """Return the kind of new blocks, and whether they stand upright."""
     if mods.like == Anaphor() and kind is Kind.BLOCK and count == 1:
         kind = Kind.TOWER  # "a blue one of the same height"
+    if mods.axis is not None and kind is Kind.SQUARE:
+        raise Contradiction(f"square and {placing.ALONG.get(mods.axis, mods.axis)}")
     reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW, Kind.WALL))
     standing = _agreed("standing", standing, mods.standing)
     if mods.flat:
@@ -661,6 +668,8 @@ def _positioned(
         raise Contradiction("tower and level")
     single = kind is Kind.BLOCK and count == 1 and not mods.each
     reject_if(single and (mods.way is not None or mods.axis is not None))
+    if single and standing is not None:
+        raise Contradiction(f"one block and {_named('standing', standing)}")
     return kind, None if single or kind in (Kind.ROW, Kind.TOWER) else standing
 
 
@@ -685,6 +694,10 @@ _REPEATED = {
     "side": "your {}",
     "same level": "the same level",
     "whole length": "the whole length",
+    "line": "a line",
+    "one thick": "one block thick",
+    "each": "one on each of others",
+    "middle": "the middle of something else",
 }
 
 
@@ -698,6 +711,16 @@ def _agrees(name: str, stated: Any, made: BlockSpec, colors: tuple[int | None, .
         return stated in (*ways, made.way)
     if name == "same level":
         return NextTo in map(type, wheres) or not all(way.vertical for way in ways)
+    if name == "one thick":
+        return made.kind is not Kind.CUBE and (len(made.sizes) < 3 or 1 in made.sizes)
+    if name == "line":
+        return made.kind not in FIGURES
+    if name in (
+        "each",
+        "middle",
+    ):  # "one on each tower" is said of towers, "its middle level with it" of its place
+        things = [of for where in wheres if (of := getattr(where, "of", None)) is not None]
+        return any(stated == Anaphor() or _is_like(of, stated) for of in things)
     if name == "whole length":
         return not made.sizes and (not single or made.count is None)
     if stated in (Kind.TOWER, Kind.COLUMN, Kind.ROW):
@@ -705,6 +728,15 @@ def _agrees(name: str, stated: Any, made: BlockSpec, colors: tuple[int | None, .
     joins = any(hasattr(where, "of") for where in wheres)  # an existing thing
     part = name == "form" and single
     return (part and (made.count == 1 or joins)) or stated in (made.kind, Kind.BLOCK, Kind.STRUCTURE)
+
+
+def _is_like(of: Any, other: Any) -> bool:
+    """Return whether things are of the kind and the colours of others."""
+    if not (isinstance(of, Blocks) and isinstance(other, Blocks)):
+        return bool(of == other)
+    return of.kind is Kind.STRUCTURE or (
+        other.kind in (Kind.BLOCK, of.kind) and other.colors in ((), of.colors)
+    )
 
 
 def _is_upright(made: BlockSpec) -> bool:
@@ -830,6 +862,7 @@ def _with_color_of_filling(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, 
     """Return what fills a place, with the colour after it; "level" and "one high" describe the place."""
     mods = mods.plus(Modifiers(color=new.color or None))
     again = tuple(stated for stated in mods.again if stated[0] not in ("whole length", "same level", "form"))
+    new = replace(new, flat=bool(mods.flat) or mods.tall == 1)
     plain = replace(mods, color=None, again=again, tall=None if mods.tall == 1 else mods.tall, flat=None)
     return new if mods.color is None else replace(new, color=mods.color), plain
 
