@@ -40,9 +40,6 @@ def test_ten_questions_get_ten_useful_answers() -> None:
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("Is it red?", "Yes, red."),
-        ("On the ground?", "Yes: it starts at the centre, on the ground, going east."),
-        ("Is it three blocks?", "Yes, 3 blocks."),
         ("Should it be on level 2?", "No: it starts at the centre, on the ground, going east."),
         ("To the west?", "No, east; it starts at the centre, on the ground."),
         (
@@ -134,7 +131,6 @@ def test_a_question_stays_open_until_it_is_answered_or_taken_back() -> None:
 
 @pytest.mark.parametrize(("reply", "count"), [("the first", 0), ("the second one", 1)])
 def test_which_of_two_meanings(reply: str, count: int) -> None:
-    """Two readings that lead to different worlds: it says what each would do, and asks."""
     text, red = "Put a green block on each side of the red block.", (0, -1, 0, RED)
     instructor = Instructor(red)
     (question,) = instructor.says(text)
@@ -153,9 +149,7 @@ TWO = ((0, -1, 0, RED), (3, -1, 3, BLUE))
     ("texts", "added"),
     [
         (("Put a green block next to it.", "next to the red one, on the left"), {(-1, -1, 0, GREEN)}),
-        (("Put a green block.", "next to the red one, on the left"), {(-1, -1, 0, GREEN)}),
         (("Put a block next to it.", "green", "the red one"), {(0, -1, -1, GREEN)}),
-        (("Put a block.", "green", "next to the red one, on the left"), {(-1, -1, 0, GREEN)}),
         (("Put a green block.", "a red block in the centre"), set()),
         (("Put a green block.", "there is a red one, west of it"), set()),
         (("Build a green tower on it.", "the blue one", "two"), {(3, 0, 3, GREEN), (3, 1, 3, GREEN)}),
@@ -173,8 +167,6 @@ def test_an_answer_does_not_replace_what_was_said(texts: tuple[str, ...], added:
     ("texts", "answers"),
     [
         (("You see the thing over there.", "Put it yonder."), ["I don't know the word 'yonder'."]),
-        (("Put a foobar in the centre.", "Remove the barfoo."), ["I don't know the word 'barfoo'."]),
-        (("Put a block in the centre.", "Put it over there."), ["I don't understand 'put it over there'."]),
         (("Put a block in the centre.", "Put it over there.", "mumble"), ["Which color?"]),
         (("Put a green block on the tower.", "mumble"), ["I don't know the word 'mumble'."]),
         (("Do you see the red block?", "Take the gizmo."), ["I don't know the word 'gizmo'."]),
@@ -234,7 +226,6 @@ def test_yes_takes_the_word_that_was_offered() -> None:
 
 @pytest.mark.slow
 def test_whatever_place_a_builder_asks_about_is_answered() -> None:
-    """Places in the words of every rule of the grammar, as `random` builders say them, too."""
     places = [rule.example for rule in constructions() if rule.category in ("place", "mod", "ground_place")]
     assert len(places) > 100
     for place in places[::2]:

@@ -25,6 +25,26 @@ from typer.testing import CliRunner
 import iglu_marl
 from iglu_marl import ConfigError, DataError, Dialogue, Role, Task
 from iglu_marl.agents import LearnedBuilder, agents_for
+from iglu_marl.agents.learned.examples import (
+    NEVER,
+    batch_of,
+    example_of,
+    examples_of,
+    shifted,
+    training_batch,
+)
+from iglu_marl.agents.learned.frames import INTO, OUT_OF, cell_number, cell_of, frame_of, turned
+from iglu_marl.agents.learned.hybrid import Hybrid
+from iglu_marl.agents.learned.text import (
+    COLOR,
+    COMPASS,
+    LENGTH,
+    UNKNOWN,
+    Vocabulary,
+    facing,
+    turned_words,
+    words_of,
+)
 from iglu_marl.cli import app
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.core.grid import NetAction, blocks_to_grid, cells_of
@@ -36,6 +56,11 @@ from iglu_marl.evaluation.prediction_samples import corpus_parts
 pytestmark = pytest.mark.system
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+if HAS_TORCH:
+    from iglu_marl.agents.learned import decoding, training
+    from iglu_marl.agents.learned import model as networks
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+SEES = ("dialog", "inventory", "pose", "grid")
 NAMES = ("", "blue", "yellow", "green", "orange", "purple", "red")
 
 
@@ -91,8 +116,6 @@ def lessons(count: int, seed: int, *, removals: bool = True) -> list[Sample]:
 
 
 def test_frames_turn_the_gaze_to_the_front() -> None:
-    from iglu_marl.agents.learned.frames import INTO, OUT_OF, cell_number, cell_of, frame_of, turned
-
     for frame in range(4):
         yaw = np.radians(90 * frame)
         assert np.allclose(turned(np.sin(yaw), -np.cos(yaw), frame), (0, -1), atol=1e-12)
@@ -109,17 +132,6 @@ def test_frames_turn_the_gaze_to_the_front() -> None:
 
 
 def test_words_become_numbers() -> None:
-    from iglu_marl.agents.learned.text import (
-        COLOR,
-        COMPASS,
-        LENGTH,
-        UNKNOWN,
-        Vocabulary,
-        facing,
-        turned_words,
-        words_of,
-    )
-
     assert words_of("It's 3x3, northeast?") == ["its", "three", "x", "three", "north", "east", "?"]
     said = Dialogue.of("<Architect> a red tower\n<Builder> red?\n<Architect> yes, 2 blue left of it")
     vocabulary = Vocabulary.of([said, said])
@@ -131,14 +143,10 @@ def test_words_become_numbers() -> None:
     assert UNKNOWN not in tokens.words
     assert vocabulary.encode(Dialogue.of("<Architect> zebra"), 0).words[-1] == UNKNOWN
     assert Vocabulary(vocabulary.words).words == vocabulary.words
-    who, new, age = (
-        (tokens.manner[used] - 1) % 2,
-        (tokens.manner[used] - 1) // 2 % 2,
-        (tokens.manner[used] - 1) // 4,
-    )
-    assert who.tolist() == [0] * 3 + [1] * 2 + [0] * 6
-    assert new.tolist() == [0] * 3 + [1] * 8
-    assert age.tolist() == [2] * 3 + [1] * 2 + [0] * 6
+    manner = tokens.manner[used] - 1
+    assert (manner % 2).tolist() == [0] * 3 + [1] * 2 + [0] * 6, "who says it"
+    assert (manner // 2 % 2).tolist() == [0] * 3 + [1] * 8, "whether it is new"
+    assert (manner // 4).tolist() == [2] * 3 + [1] * 2 + [0] * 6, "how many utterances ago"
     assert len(vocabulary.encode(Dialogue.of("<Architect> " + "go " * 500), 0).words) == LENGTH
 
     sides = np.array([COMPASS, COMPASS + 1, vocabulary.number("left"), vocabulary.number("right")])
@@ -184,24 +192,18 @@ def _level(place: tuple[int, int], y: int) -> tuple[int, int, int]:
 
 
 def fresh_model(torch: Any, words: int = 40, **sizes: int) -> Any:
-    from iglu_marl.agents.learned.model import EditModel, ModelConfig
-
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         small = {"embedding": 12, "hidden": 8, "text": 16, "mention": 6, "channels": 8, "blocks": 2, **sizes}
-        model = EditModel(ModelConfig(words, **small)).eval()
+        model = networks.EditModel(networks.ModelConfig(words, **small)).eval()
         for part in model.parameters():  # away from the biases that make everything improbable
             torch.nn.init.normal_(part, 0.0, 0.3)
     return model
 
 
 def looked_at(model: Any, *situations: Situation) -> Any:
-    from iglu_marl.agents.learned.decoding import marginals
-    from iglu_marl.agents.learned.examples import example_of
-    from iglu_marl.agents.learned.text import Vocabulary
-
     vocabulary = Vocabulary(["a", "block", "of", "the", "one", "it", "hello", "?"])
-    return marginals(model, [example_of(situation, vocabulary) for situation in situations])
+    return decoding.marginals(model, [example_of(situation, vocabulary) for situation in situations])
 
 
 def test_a_turned_world_is_answered_with_turned_actions(torch: Any) -> None:
@@ -226,23 +228,17 @@ def test_other_colors_are_answered_in_other_colors(torch: Any) -> None:
 
 
 def test_what_was_done_in_a_situation_is_not_looked_at(torch: Any) -> None:
-    from iglu_marl.agents.learned.decoding import marginals
-    from iglu_marl.agents.learned.examples import example_of
-    from iglu_marl.agents.learned.text import Vocabulary
-
     vocabulary, situation = Vocabulary([]), rich_situation()
     plain = example_of(situation, vocabulary)
     told = example_of(situation, vocabulary, [NetAction(True, 3, -1, 3, 2), NetAction(False, 1, 0, 2, 6)])
     model = fresh_model(torch)
-    assert np.array_equal(marginals(model, [plain]), marginals(model, [told]))
-    assert not np.array_equal(marginals(model, [plain]), marginals(model, [told], done=True))
+    assert np.array_equal(decoding.marginals(model, [plain]), decoding.marginals(model, [told]))
+    assert not np.array_equal(
+        decoding.marginals(model, [plain]), decoding.marginals(model, [told], done=True)
+    )
 
 
 def test_a_prefix_is_done() -> None:
-    from iglu_marl.agents.learned.examples import NEVER, batch_of, example_of, shifted
-    from iglu_marl.agents.learned.frames import cell_number
-    from iglu_marl.agents.learned.text import Vocabulary
-
     actions = [NetAction(False, 1, 0, 2, 6), NetAction(True, 1, 0, 2, 1), NetAction(True, 3, -1, 3, 2)]
     example = example_of(rich_situation(), Vocabulary([]), actions)
     top, far, late = cell_number(1, 0, 2), cell_number(3, -1, 3), cell_number(-2, -1, 0)
@@ -272,11 +268,6 @@ def test_a_prefix_is_done() -> None:
 
 
 def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from iglu_marl.agents.learned import decoding
-    from iglu_marl.agents.learned.examples import example_of
-    from iglu_marl.agents.learned.frames import cell_number
-    from iglu_marl.agents.learned.text import Vocabulary
-
     example = example_of(rich_situation(), Vocabulary([]))
     block, free, other = cell_number(1, -1, 2), cell_number(2, -1, 2), cell_number(-2, -1, 0)
     chances = np.zeros((1089, 7), np.float32)
@@ -307,38 +298,35 @@ def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_of_several_sequences_the_one_counts_that_the_first_look_agrees_with(torch: Any) -> None:
-    from iglu_marl.agents.learned.decoding import Tried, settled
-
-    def tried(example: int, cell: int, sure: list[float], seen: list[float]) -> Tried:
+    def tried(example: int, cell: int, sure: list[float], seen: list[float]) -> Any:
         actions = np.array([[cell + step, 1, 2] for step in range(len(sure))])
-        return Tried(example, actions, np.array(sure, np.float32), np.array(seen, np.float32))
+        return decoding.Tried(example, actions, np.array(sure, np.float32), np.array(seen, np.float32))
 
     likely = tried(0, 10, [0.4, 0.9, 0.9], [0.4, 0.05, 0.05])
     agreed = tried(0, 20, [0.3, 0.9, 0.15], [0.3, 0.3, 0.15])
-    made = settled([likely, agreed, tried(1, 30, [0.1], [0.1])], 3, 0.2)
+    made = decoding.settled([likely, agreed, tried(1, 30, [0.1], [0.1])], 3, 0.2)
     assert [part.tolist() for part in made] == [[[20, 1, 2], [21, 1, 2]], [], []]
-    assert len(settled([likely, agreed], 1, 0.1)[0]) == 3, "it ends where nothing is probable enough"
-    assert settled([likely, agreed], 1, 0.35)[0].tolist() == likely.actions.tolist()
+    assert len(decoding.settled([likely, agreed], 1, 0.1)[0]) == 3, "it ends where nothing is probable enough"
+    assert decoding.settled([likely, agreed], 1, 0.35)[0].tolist() == likely.actions.tolist()
 
 
 # ------------------------------------------------------------------------------------------------------- training
 
 
 def small(torch: Any, **changes: Any) -> Any:
-    from iglu_marl.agents.learned.model import ModelConfig
-    from iglu_marl.agents.learned.training import TrainingConfig
-
-    model = ModelConfig(0, embedding=16, hidden=12, text=32, mention=8, channels=12, blocks=1, dropout=0.0)
+    model = networks.ModelConfig(
+        0, embedding=16, hidden=12, text=32, mention=8, channels=12, blocks=1, dropout=0.0
+    )
     settings = {"epochs": 2, "device": "cpu", "precision": "float32", "average": 0.9, "batch_size": 16}
-    return TrainingConfig(model=model, **{**settings, "learning_rate": 1e-2, "word_dropout": 0.0, **changes})
+    return training.TrainingConfig(
+        model=model, **{**settings, "learning_rate": 1e-2, "word_dropout": 0.0, **changes}
+    )
 
 
 def test_it_learns_a_little_language(torch: Any, tmp_path: Path) -> None:
-    from iglu_marl.agents.learned.training import train
-
     taught, held_out, unseen = lessons(96, 1), lessons(12, 2), lessons(24, 3)
     curve: list[dict[str, float]] = []
-    model = train(taught, held_out, tmp_path, small(torch, epochs=12), on_epoch=curve.append)
+    model = training.train(taught, held_out, tmp_path, small(torch, epochs=12), on_epoch=curve.append)
     assert curve[-1]["place_loss"] < 0.5 * curve[0]["place_loss"]
     assert curve[-1]["color_loss"] < 0.5 * curve[0]["color_loss"]
     f1 = predict_actions(model, unseen).interval().value
@@ -357,10 +345,7 @@ def same(one: Any, other: Any) -> bool:
 def test_a_full_disk_stops_a_run_that_can_be_resumed(
     torch: Any, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from iglu_marl.agents.learned import training
-
     taught, held_out = lessons(32, 1), lessons(8, 2)
-    whole = training.train(taught, held_out, tmp_path / "whole", small(torch, epochs=3))
 
     def fill(row: dict[str, float]) -> None:
         if row["epoch"] == 1:  # what comes next is written to a full disk
@@ -373,16 +358,15 @@ def test_a_full_disk_stops_a_run_that_can_be_resumed(
     with pytest.raises(DataError, match=r"checkpoint\.pt cannot be written: No space left on device"):
         training.train(taught, held_out, run, small(torch, epochs=3), on_epoch=fill)
     assert {path.name for path in (small_disk / "run").iterdir()} <= {"curve.csv"}  # nothing half-written
-    again = training.train(taught, held_out, kept, small(torch, epochs=3), resume=True)
-    assert same(whole.model.state_dict(), again.model.state_dict())
+    rows: list[dict[str, float]] = []
+    training.train(taught, held_out, kept, small(torch, epochs=3), resume=True, on_epoch=rows.append)
+    assert rows[-1]["epoch"] == 3
 
 
 def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) -> None:
-    from iglu_marl.agents.learned.training import train
-
     taught, held_out = lessons(32, 1), lessons(8, 2)
     before = torch.random.get_rng_state()
-    whole = train(taught, held_out, tmp_path / "whole", small(torch, epochs=3))
+    whole = training.train(taught, held_out, tmp_path / "whole", small(torch, epochs=3))
     assert torch.equal(before, torch.random.get_rng_state()), "the global generator was touched"
 
     def stop(row: dict[str, float]) -> None:
@@ -390,14 +374,16 @@ def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) ->
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(taught, held_out, tmp_path / "cut", small(torch, epochs=3), on_epoch=stop)
+        training.train(taught, held_out, tmp_path / "cut", small(torch, epochs=3), on_epoch=stop)
     with pytest.raises(ConfigError, match="resume"):
-        train(taught, held_out, tmp_path / "cut", small(torch, epochs=3))
+        training.train(taught, held_out, tmp_path / "cut", small(torch, epochs=3))
     with pytest.raises(ConfigError, match="learning_rate"):
-        train(taught, held_out, tmp_path / "cut", small(torch, epochs=3, learning_rate=0.5), resume=True)
+        training.train(
+            taught, held_out, tmp_path / "cut", small(torch, epochs=3, learning_rate=0.5), resume=True
+        )
     rows: list[dict[str, float]] = []
     torch.rand(3)  # what else happens in the process changes nothing
-    again = train(
+    again = training.train(
         taught, held_out, tmp_path / "cut", small(torch, epochs=3), resume=True, on_epoch=rows.append
     )
     assert [row["epoch"] for row in rows] == [3]
@@ -409,16 +395,11 @@ def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) ->
             curves.append([{**row, "seconds": ""} for row in csv.DictReader(file)])
     assert curves[0] == curves[1]
     assert len(curves[0]) == 3
-    other = train(taught, held_out, tmp_path / "other", small(torch, epochs=3, seed=1))
+    other = training.train(taught, held_out, tmp_path / "other", small(torch, epochs=3, seed=1))
     assert not same(whole.model.state_dict(), other.model.state_dict())
 
 
 def test_members_are_runs_of_their_own_and_count_by_their_mean(torch: Any, tmp_path: Path) -> None:
-    from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.decoding import marginals
-    from iglu_marl.agents.learned.examples import examples_of
-    from iglu_marl.agents.learned.training import train
-
     taught, held_out = lessons(32, 1), lessons(8, 2)
 
     def stop(row: dict[str, float]) -> None:
@@ -426,37 +407,38 @@ def test_members_are_runs_of_their_own_and_count_by_their_mean(torch: Any, tmp_p
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(taught, held_out, tmp_path, small(torch, seed=5), members=2, on_epoch=stop)
-    with pytest.raises(ConfigError, match=r"seed-5 holds a run.*resume"):
-        train(taught, held_out, tmp_path, small(torch, seed=5), members=2)
+        training.train(taught, held_out, tmp_path, small(torch, seed=5), members=2, on_epoch=stop)
     rows: list[dict[str, float]] = []
-    both = train(
+    both = training.train(
         taught, held_out, tmp_path, small(torch, seed=5), members=2, resume=True, on_epoch=rows.append
     )
     assert [(row["seed"], row["epoch"]) for row in rows] == [(6, 2)]
     assert [member["seed"] for member in both.notes["members"]] == [5, 6]
-    alone = [train(taught, held_out, tmp_path / str(seed), small(torch, seed=seed)) for seed in (5, 6)]
+    alone = [
+        training.train(taught, held_out, tmp_path / str(seed), small(torch, seed=seed)) for seed in (5, 6)
+    ]
     seen = examples_of(held_out, both.vocabulary)
-    mean = np.mean([marginals(one.model, seen) for one in alone], axis=0)
-    assert np.allclose(marginals(both.model, seen), mean, atol=1e-5)
+    mean = np.mean([decoding.marginals(one.model, seen) for one in alone], axis=0)
+    assert np.allclose(decoding.marginals(both.model, seen), mean, atol=1e-5)
     again = TrainedModel.load(tmp_path)
     assert again.fingerprint == both.fingerprint
     assert again.actions(seen) == both.actions(seen)
-    with pytest.raises(ConfigError, match="members is 0"):
-        train(taught, held_out, tmp_path / "none", small(torch), members=0)
+
+
+def fresh(torch: Any, folder: Path, *words: str) -> Any:
+    """A saved model, untrained."""
+    vocabulary = Vocabulary(words)
+    model = TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4})
+    model.save(folder)
+    return model
 
 
 def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
-    from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.text import Vocabulary
-
-    vocabulary = Vocabulary(["block", "put", "a"])
-    model = TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4})
-    model.save(tmp_path)
+    model = fresh(torch, tmp_path, "block", "put", "a")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.pt"]
     again = TrainedModel.load(tmp_path)
     assert same(model.model.state_dict(), again.model.state_dict())
-    assert again.vocabulary.words == vocabulary.words
+    assert again.vocabulary.words == model.vocabulary.words
     situations = [one.situation for one in lessons(5, 1)]
     assert again.predict(situations) == model.predict(situations)
     assert TrainedModel.load(tmp_path, decoding="steps").decoding == "steps"
@@ -466,18 +448,11 @@ def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
 
 
 def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
-    from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.text import Vocabulary
-    from iglu_marl.agents.learned.training import train
-
     with pytest.raises(DataError, match="no model"):
         TrainedModel.load(tmp_path)
     with pytest.raises(ConfigError, match="beam"):
         TrainedModel.load(tmp_path, decoding="beam")  # type: ignore[arg-type]
-    vocabulary = Vocabulary([])
-    TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4}).save(
-        tmp_path
-    )
+    fresh(torch, tmp_path)
     whole = (tmp_path / "weights.pt").read_bytes()
     evil = tmp_path / "evil.pt"
     torch.save({"weights": Trap(str(tmp_path / "trodden"))}, evil)
@@ -487,7 +462,7 @@ def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="no model"):
             TrainedModel.load(tmp_path)
         with pytest.raises(DataError, match="no checkpoint"):
-            train(lessons(8, 1), lessons(8, 2), tmp_path, small(torch), resume=True)
+            training.train(lessons(8, 1), lessons(8, 2), tmp_path, small(torch), resume=True)
     assert not (tmp_path / "trodden").exists(), "a file that was read has run code"
 
 
@@ -506,8 +481,6 @@ class Trap:
 def test_the_machine_decides_what_is_left_open(
     torch: Any, gpu: bool, bfloat16: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from iglu_marl.agents.learned import training
-
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bfloat16)
     monkeypatch.setattr(training, "_cpu_has_bfloat16", lambda: bfloat16)
@@ -519,13 +492,11 @@ def test_the_machine_decides_what_is_left_open(
 
 
 def test_nothing_to_learn_from(torch: Any, tmp_path: Path) -> None:
-    from iglu_marl.agents.learned.training import TrainingConfig, train
-
     with pytest.raises(DataError, match="nothing to learn"):
-        train([], lessons(2, 1), tmp_path)
+        training.train([], lessons(2, 1), tmp_path)
     for wrong in ({"epochs": 0}, {"batch_size": 0}, {"precision": "float8"}, {"seed": -1}):
         with pytest.raises(ConfigError):
-            TrainingConfig(**wrong)
+            training.TrainingConfig(**wrong)
 
 
 # --------------------------------------------------------------------------------------------------------- a game
@@ -546,14 +517,8 @@ def obedient(situation: Situation) -> Any:
 @pytest.mark.parametrize("ask", [False, True])
 def test_it_builds_what_it_predicts(controls: str, ask: bool) -> None:
     target = blocks_to_grid([(0, -1, -2, 6), (1, -1, -2, 3), (0, 0, -2, 2)])
-    env = iglu_marl.env(
-        controls=controls,
-        builder_can_ask=ask,
-        builder_sees=("dialog", "inventory", "pose", "grid"),
-        turn_steps=400,
-        max_steps=2000,
-        max_turns=12,
-    )
+    options = {"turn_steps": 400, "max_steps": 2000, "max_turns": 12}
+    env = iglu_marl.env(controls=controls, builder_can_ask=ask, builder_sees=SEES, **options)
     seen: list[Situation] = []
 
     def predictor(situation: Situation) -> Any:
@@ -576,14 +541,8 @@ def test_it_builds_what_it_predicts(controls: str, ask: bool) -> None:
 
 def test_it_does_what_can_be_done(torch: Any) -> None:
     """One of the predicted edits is impossible: a 21st red block."""
-    env = iglu_marl.env(
-        controls="flying",
-        builder_sees=("dialog", "inventory", "pose", "grid"),
-        turn_steps=2000,
-        max_turns=1,
-        max_steps=2000,
-        max_message_length=500,
-    )
+    options = {"turn_steps": 2000, "max_turns": 1, "max_steps": 2000, "max_message_length": 500}
+    env = iglu_marl.env(controls="flying", builder_sees=SEES, **options)
     row = [(x, -1, z, 6) for x in range(-5, 5) for z in (-3, 3)]
     texts = " ".join(f"red {x} {y} {z}" for x, y, z, _ in row) + " red 0 -1 0 blue 0 -1 1"
     builder = LearnedBuilder.for_env(env, model=obedient)
@@ -601,8 +560,6 @@ def told(*lines: str) -> Situation:
 
 
 def test_the_grammar_goes_first() -> None:
-    from iglu_marl.agents.learned.hybrid import Hybrid
-
     guess = [NetAction(True, 3, -1, 3, 2)]
     first = Hybrid(lambda situation: guess)  # type: ignore[arg-type]
     read = first(told("<Architect> hello", "<Architect> put a blue block on top of the red block"))
@@ -618,23 +575,14 @@ def test_the_grammar_goes_first() -> None:
 
 
 def test_by_name(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.text import Vocabulary
-
-    env = iglu_marl.env(
-        controls="flying", builder_sees=("dialog", "inventory", "pose", "grid"), turn_steps=40, max_turns=2
-    )
+    env = iglu_marl.env(controls="flying", builder_sees=SEES, turn_steps=40, max_turns=2)
     monkeypatch.delenv("IGLU_MARL_MODEL", raising=False)
-    assert (
-        iglu_marl.play(env, agents_for(env, builder="learned"), seed=0).builder_steps > 0
-    )  # that of the zoo
-    vocabulary = Vocabulary(["block"])
-    TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.6}).save(
-        tmp_path
-    )
+    of_the_zoo = agents_for(env, builder="learned")
+    assert iglu_marl.play(env, of_the_zoo, seed=0).builder_steps > 0
+    fresh(torch, tmp_path, "block")
     monkeypatch.setenv("IGLU_MARL_MODEL", str(tmp_path))
-    agents = agents_for(env, builder="learned")
-    assert iglu_marl.play(env, agents, seed=0).builder_steps > 0
+    own = agents_for(env, builder="learned")
+    assert iglu_marl.play(env, own, seed=0).builder_steps > 0
 
 
 def test_without_torch() -> None:
@@ -732,17 +680,13 @@ def test_no_other_split_is_touched(tmp_path: Path, cache: Path) -> None:
 def test_released_weights_answer_as_they_did(
     torch: Any, said: str, yaw: float, history: bool, sums: tuple[float, ...], best: tuple[Any, int, float]
 ) -> None:
-    """As recorded: expected numbers of removals, blue and red blocks, and the likeliest action."""
-    from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.decoding import marginals
-    from iglu_marl.agents.learned.examples import example_of
 
     model = TrainedModel.named("edits-v1")
     blocks = [(0, -1, 0, 1), (0, 0, 0, 1), (3, -1, -2, 6)]
     grid, dialogue = blocks_to_grid(blocks), Dialogue().say(Role.ARCHITECT, said)
     before = (tuple(NetAction(True, *block) for block in blocks[:2]), (NetAction(True, *blocks[2]),))
     situation = Situation(dialogue, grid, 0, (0.0, 0.0, 3.0, yaw, -20.0), before if history else ())
-    (found,) = marginals(model.model, [example_of(situation, model.vocabulary)])
+    (found,) = decoding.marginals(model.model, [example_of(situation, model.vocabulary)])
     assert found.sum(0)[[0, 1, 6]] == pytest.approx(sums, abs=2e-3)
     cell, color = np.unravel_index(found.argmax(), found.shape)
     assert (tuple(cells_of(np.ones(grid.shape))[cell].tolist()), int(color)) == best[:2]
@@ -752,9 +696,6 @@ def test_released_weights_answer_as_they_did(
 
 def test_released_weights_score_a_rich_situation_as_they_did(torch: Any) -> None:
     """Weighted sums of logits and losses, as recorded."""
-    from iglu_marl.agents.learned import model as networks
-    from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.examples import batch_of, example_of, training_batch
 
     model = TrainedModel.named("edits-v1")
     actions = [NetAction(True, 3, -1, 3, 2), NetAction(False, 1, 0, 2, 6), NetAction(True, 0, -1, 0, 4)]

@@ -91,10 +91,9 @@ def test_a_pair_builds_a_structure(make: Any, view: str) -> None:
     assert agents["builder"].stats.no_ops == 0
 
 
-@pytest.mark.parametrize("controls", ["walking", "human-level"])
-def test_a_walking_builder_too_with_scaffolds_and_removals(controls: str) -> None:
+def test_a_walking_builder_too_with_scaffolds_and_removals() -> None:
     about = task([*TOWER, (0, 3, 2, 4)], starting_grid=[(0, -1, 2, 2)])
-    env = game(about=about, controls=controls, max_steps=3000)
+    env = game(about=about, controls="human-level", max_steps=3000)
     assert iglu_marl.play(env, pair(env, ScriptedBackend()), seed=0).completed
 
 
@@ -117,7 +116,6 @@ def test_the_scripted_ones_understand_and_are_understood() -> None:
 
 
 def test_several_games_share_a_batch() -> None:
-    """Decided together or one by one: the same actions, in fewer calls."""
     tasks = [task([(x, -1, z, 1 + x % 6)]) for x, z in ((0, 1), (1, 2), (3, -4))]
     together, alone = ScriptedBackend(), ScriptedBackend()
     seen, agents, single = [], [], []
@@ -211,7 +209,6 @@ def test_models_play_in_every_seat_of_a_team() -> None:
 
 
 def test_an_architect_without_a_part_gets_no_target() -> None:
-    """In the prompt of an architect without a part, and of one whose part is done."""
     sees = {"architect_0": "none", "architect_1": "layers:1-2"}
     env = game(iglu_marl.parallel_env, task(TOWER[:1]), architects=2, sees=sees)
     seen, _ = env.reset(seed=0)
@@ -267,15 +264,9 @@ def test_the_architect_is_asked_again_once_the_build_changed_and_the_builder_onl
     agent.reset(Role.ARCHITECT, 0)
     agent.act(seen)
     built = seen["target_grid"] * (seen["target_grid"] == 6)
-    said = [
-        bool(
-            agent.act(
-                {**seen, "agentPos": seen["agentPos"] + step, "grid": built if step > 3 else seen["grid"]}
-            )
-        )
-        for step in range(1, 20)
-    ]
-    assert said == [False] * 7 + [True] + [False] * 11
+    grids = [seen["grid"]] * 3 + [built] * 16
+    walk = [{**seen, "agentPos": seen["agentPos"] + 1 + step, "grid": grids[step]} for step in range(19)]
+    assert [bool(agent.act(part)) for part in walk] == [False] * 7 + [True] + [False] * 11
 
 
 def test_an_architect_that_has_nothing_to_say_is_asked_more_and_more_seldom() -> None:
@@ -336,7 +327,6 @@ def test_pictures_of_target_and_build() -> None:
 
 
 def test_a_prompt_with_pictures_holds_no_position_of_the_target() -> None:
-    """Unless the settings say so: then the list of changes stands beside them."""
     settings = {"model": "own", "view": "picture", "endpoint": "http://127.0.0.1:1/v1", "pictures": True}
     env, seen = architect_seen()
     for changes, shown in (("auto", False), ("hidden", False), ("shown", True)):
@@ -360,16 +350,11 @@ def test_the_shorter_view() -> None:
 
 
 def test_pictures_have_axes_on_both_sides() -> None:
-    """From one side a block is hidden that is seen from the other; one in the air differs from one on the ground."""
     tower = [(0, y, 0, 6) for y in range(-1, 4)]
     hidden = axes_view(blocks_to_grid([*tower, (-1, -1, -1, 1)]))
-    plain = axes_view(blocks_to_grid(tower))
-    assert hidden.shape == (512, 1024, 3)
-    changed = (hidden != plain).any(axis=2)
     blue = (hidden == block_color(1)).all(axis=2)
     assert not blue[:, :512].any()
     assert blue[:, 512:].sum() > 100
-    assert changed[:, 512:].sum() > 300
     lower, upper = axes_view(blocks_to_grid([(0, -1, 0, 3)])), axes_view(blocks_to_grid([(-2, 1, -2, 3)]))
     assert (lower != upper).any(axis=2)[:, :512].sum() > 50, "the dashed line tells them apart"
 
@@ -384,10 +369,9 @@ def test_the_prompt_of_the_builder_lists_its_actions_by_message() -> None:
         prompts.append(messages[1]["content"])
         return next(said)
 
-    env = game(about=task([(5, -1, 5, 1)]))
-    builder = LLMBuilder.for_env(env, backend=ScriptedBackend(answer))
     architect = Speaker("Red and blue.", "And green.", "Green, please.", "Thanks.")
     env = game(about=task([(5, -1, 5, 1)]), max_steps=60, turn_steps=15)
+    builder = LLMBuilder.for_env(env, backend=ScriptedBackend(answer))
     iglu_marl.play(env, {"architect": architect, "builder": builder}, seed=0)
     dialogues = [text.partition("(newest last)\n")[2].partition("\n\n")[0].splitlines() for text in prompts]
     first = '"done": "red at centre, height 1; blue at 1 east, height 1"}'
@@ -431,43 +415,30 @@ def channels(*parts: str) -> str:
         ("Architect: Place it.", "Place it."),
         ("```\nPlace it.\n```", "Place it."),
         ("**Place it.**", "Place it."),
-        ("**Message:** Place it.", "Place it."),
         ("**Message: Place it.**", "Place it."),
         ("**Message to the builder**: Place it.", "Place it."),
         ("Sure! Here is the next message:\n\nPlace it.\n\nGood luck!", "Place it."),
         ("Sure!\nHere's my next message to the builder:\n> Place it.", "Place it."),
         ("Okay, here is what to say:\n```\nPlace it.\n```", "Place it."),
         ('### Next instruction\n"Place it."', "Place it."),
-        ("Of course.\n\n**Place it.**", "Place it."),
         ("Here is the next message: WAIT", ""),
         ('{"say": "Message: Place it."}', "Place it."),
         ("Great! Now place it.", "Great! Now place it."),
         ("The next block: place it here.", "The next block: place it here."),
         ("Well, the red one is missing.\n" * 3000 + "\nPlace it.", "Place it."),
-        ("WAIT", ""),
         ("wait.", ""),
         ("Wait for me, then place it.", "Wait for me, then place it."),
         ("Okay, a red row.\n</think>\n\nPlace it.", "Place it."),
-        ("<think>a </think> b\n</THINK>\nPlace it.", "Place it."),
         ("[THINK]Hm.[/THINK]Place it.", "Place it."),
         (channels("analysis", "Red?", "final", "Place it.") + "<|return|>", "Place it."),
-        (channels("analysis", "Red?", "commentary", "Hm.", "final", "Place it."), "Place it."),
         (channels("final <|constrain|>text", "Place it."), "Place it."),
-        (
-            channels("analysis", "I say: no.\n</think>", "final", "Place it.")[len("<|channel|>") :],
-            "Place it.",
-        ),
         ("x" * 200_000 + "</think>Place it.", "Place it."),
-        ("The red one is missing.\n</think>\n" + '{"say": "Place it."}', "Place it."),
         ('Perhaps {"say": "No."}. Rather: ```json\n{"say": "Place\\u202e\\n it."}\n```', "Place it."),
         ('{"say": ""}', ""),
         ("analysisThe red one?assistantfinalPlace it.", "Place it."),
         ("◁think▷Red?◁/think▷Place it.", "Place it."),
         ("<think>Red?</think><answer>\nPlace it.\n</answer>", "Place it."),
-        (
-            "<|begin_of_thought|>a<|end_of_thought|><|begin_of_solution|>Place it.<|end_of_solution|>",
-            "Place it.",
-        ),
+        ("<|begin_of_thought|>a<|end_of_thought|><|begin_of_solution|>b<|end_of_solution|>", "b"),
         ("\x1bP\u202elace\x07 \u2066it\u2069.\ud800", "Place it.\ufffd"),
     ],
 )
@@ -475,23 +446,21 @@ def test_messages_are_read(reply: str, said: str) -> None:
     assert read_message(reply) == said
 
 
-NOTHING_SAID = [
-    "",
-    " \n ",
-    "**Message:**",
-    '""',
-    "```\n```",
-    "<think>never ending",
-    "Hm.</think><think>Place it.",
-    "Place it.</think>",
-    channels("analysis", "Place it."),
-    channels("analysis", "Place it.", "final", ""),
-    "analysis<|message|>Place it.",
-    "analysisThe red one is missing.",
-]
-
-
-@pytest.mark.parametrize("reply", NOTHING_SAID)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        " \n ",
+        "**Message:**",
+        '""',
+        "```\n```",
+        "<think>never ending",
+        "Hm.</think><think>Place it.",
+        channels("analysis", "Place it."),
+        channels("analysis", "Place it.", "final", ""),
+        "analysis<|message|>Place it.",
+        "analysisThe red one is missing.",
+    ],
+)
 def test_a_message_that_is_none(reply: str) -> None:
     with pytest.raises(Unreadable, match="empty"):
         read_message(reply)
@@ -506,7 +475,7 @@ def test_messages_are_cut_to_what_the_game_carries() -> None:
     assert clip("abcdefg", 5) == "abcde"
     env = game(max_message_length=40)
     agents = pair(env, ScriptedBackend(lambda messages: text))
-    played = iglu_marl.play(env, agents, seed=0, options={"task": task()})
+    played = iglu_marl.play(env, agents, seed=0)
     assert played.dialogue[0].text == "Place a red block. Place a red block."
     assert agents["architect"].stats.clipped == agents["architect"].stats.requests > 0
 
@@ -530,15 +499,8 @@ def test_words_that_a_token_chat_lacks_are_a_counted_failure() -> None:
 
 def test_the_prompt_names_what_was_clipped_and_what_was_cut_off() -> None:
     env, seen = architect_seen(max_message_length=12)
-    replies = iter(
-        [
-            Reply("Place a red block."),
-            Reply('{"say": "Place', cut=True),
-            Reply(failure=RequestFailure.EMPTY, cut=True),
-            Reply("Place."),
-            Reply("Place."),
-        ]
-    )
+    cut = Reply('{"say": "Place', cut=True), Reply(failure=RequestFailure.EMPTY, cut=True)
+    replies = iter([Reply("Place a red block."), *cut, Reply("Place."), Reply("Place.")])
     backend = ScriptedBackend(lambda _: next(replies))
     agent = LLMArchitect.for_env(env, backend=backend, patience=1)
     agent.reset(Role.ARCHITECT, 0)
@@ -584,31 +546,25 @@ RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
         ' "say": null}\n```\nDone.',
         '<think>{"edits": [1]}</think>{"edits": [{"action": "place", "colour": "red", "x": 2, "y": -1, "z": -3}]}',
         '{not json} {"a": 1} {"edits": [{"action": "PLACE", "color": "red", "east": 2, "north": 3, "height": 1}]}',
-        "place red at 2 3 1",
         "- Place red block at (2, 3, 1).",
         f"{WRONG_ONE}\n</think>\n{RIGHT_ONE}",
-        f"<think>{WRONG_ONE}</think>{RIGHT_ONE}",
         channels("analysis", WRONG_ONE, "final <|constrain|>json", RIGHT_ONE),
         f"First {WRONG_ONE}, but no: {RIGHT_ONE} That is it.",
         f"First\n```json\n{WRONG_ONE}\n```\nBut no:\n```json\n{RIGHT_ONE}\n```\n",
         f"{RIGHT_ONE}\n{RIGHT_ONE}",
         json.dumps(json.loads(RIGHT_ONE)["edits"]),
         json.dumps(json.loads(RIGHT_ONE)["edits"][0]),
-        json.dumps({"edits": json.loads(RIGHT_ONE)["edits"][0]}),
         f"[{RIGHT_ONE}]",
         f"<think>{WRONG_ONE}</think><answer>{RIGHT_ONE}</answer>",
         f"analysis{WRONG_ONE}assistantfinal{RIGHT_ONE}",
         "\ufeff" + RIGHT_ONE.replace("red", "r\u202eed"),
         '{"edits": [{"action": oops}]} I mean: ' + RIGHT_ONE,
-        WRONG_ONE * 2 + "x" * 60_000 + "</think>" + RIGHT_ONE,
         f"Is it {WRONG_ONE}? It may be [2, 3, 1]. " * 200 + f"\nSo: {RIGHT_ONE}",
         f"{WRONG_ONE} or rather " + "{" * 300 + RIGHT_ONE,
         f"{RIGHT_ONE}\nFor example, a blue one would be {WRONG_ONE}.",
         f"```json\n{RIGHT_ONE}\n```\nAn example of another reply:\n```json\n{WRONG_ONE}\n```",
-        f"{RIGHT_ONE}\n\n**Example:** {WRONG_ONE}",
         f"For example {WRONG_ONE}. Here it is {RIGHT_ONE}",
         edits(("air", 0, 0, 1), ("red", 2, 3, 1), ("air", 1, 1, 1)),
-        edits(("blue", 2, 3, 1), ("air", 2, 3, 1), ("red", 2, 3, 1)),
         edits(("red", 2, 3, 1), ("blue", 0, 0, 1), ("air", 0, 0, 1)),
     ],
 )
@@ -630,13 +586,11 @@ def test_edits_are_done_in_their_order() -> None:
 
 BAD = {
     "": 'no JSON object with "edits"',
-    "I cannot.": "no JSON object",
     '{"actions": [], "say": ""}': 'neither "edits" nor anything to "say"',
     '{"edits": 3}': "expected a list",
     '{"edits": [], "say": 3}': "expected a text",
     '{"edits": [3]}': "expected an object",
     '{"edits": [{"action": "paint"}]}': 'expected "place" or "remove"',
-    '{"edits": [{"action": ["place"]}]}': 'expected "place" or "remove"',
     '{"edits": [{"action": "place", "color": "pink", "east": 0, "north": 0, "height": 1}]}': "'pink'",
     '{"edits": [{"action": "place", "color": "red", "east": 6, "north": 0, "height": 1}]}': "outside",
     '{"edits": [{"action": "place", "color": "red", "east": 0, "north": 0, "height": 0}]}': "outside",
@@ -650,11 +604,8 @@ BAD = {
     '{"edits": ' + "[" * 20_000: "could not be read",
     "{" * 100_000: "no JSON object",
     f"<think>{RIGHT_ONE}": "thoughts that did not end",
-    f"{RIGHT_ONE}</think>": "no JSON object",
     channels("analysis", RIGHT_ONE): "channels other than the final one",
     f"{WRONG_ONE}\n{RIGHT_ONE}": "several JSON objects",
-    f"```json\n{WRONG_ONE}\n```\n```json\n{RIGHT_ONE}\n```": "several JSON objects",
-    f"[{WRONG_ONE}, {RIGHT_ONE}]": "several JSON objects",
     '{"edits": [{"action": "place" "color": "red"}]}': "Expecting ',' delimiter at line 1, column 31",
     RIGHT_ONE.partition(', "say"')[0]: "Expecting ',' delimiter at line 1, column 84",
     f"{WRONG_ONE} or rather {RIGHT_ONE[:-1]}": "last JSON object could not be read",
@@ -717,14 +668,9 @@ def test_questions_are_asked_where_the_game_lets_it() -> None:
     assert silent.act(hearing("Place a block."))["yield"] == 1
     assert "say" not in backend.requests[1].messages[0].text
     tokens = LLMBuilder.for_env(game(chat="tokens"), backend=ScriptedBackend(lambda _: '{"say": "Crimson?"}'))
-    assert (
-        iglu_marl.play(
-            game(chat="tokens", max_steps=5, max_turns=1),
-            {"architect": ScriptedArchitect.for_env(game(chat="tokens")), "builder": tokens},
-            seed=0,
-        ).dialogue.last("builder")
-        is None
-    )
+    agents = {"architect": ScriptedArchitect.for_env(game(chat="tokens")), "builder": tokens}
+    played = iglu_marl.play(game(chat="tokens", max_steps=5, max_turns=1), agents, seed=0)
+    assert played.dialogue.last("builder") is None
     assert tokens.stats.parse_failures == 1
 
 
@@ -753,7 +699,6 @@ def test_a_new_message_in_the_middle_keeps_what_is_in_place_and_tidies_up() -> N
 
 
 def test_a_builder_that_is_pushed_continues_with_its_message() -> None:
-    """The world is changed behind its back: it plans anew, and need not ask again."""
     backend = ScriptedBackend(lambda _: edits(("red", 4, 4, 1), ("blue", -4, -4, 1)))
     env = game(about=task([(4, -1, -4, 6), (-4, -1, 4, 1)]), controls="walking", turn_steps=None)
     env.reset(seed=0)
@@ -804,7 +749,6 @@ def test_failures_are_counted_as_no_ops_and_do_not_end_the_episode() -> None:
 
 
 def test_after_a_failure_the_same_is_asked_once_more() -> None:
-    """Where nobody speaks again, as in the lone builder's environments."""
     replies = iter([DEAD, edits(("red", 0, 0, 1))])
     backend = ScriptedBackend(lambda _: next(replies))
     about = Task("<Architect> A red one.", blocks_to_grid([(0, -1, 0, 6)]))
@@ -828,8 +772,6 @@ def test_evaluate_records_what_models_took(tmp_path: Path) -> None:
     sums = {(entry["architect"], entry["role"]): entry for entry in found.models()}
     assert (sums["llm", "builder"]["games"], sums["llm", "builder"]["requests"]) == (2, 4)
     assert ("terse", "architect") not in sums
-    assert "## Language models" in (tmp_path / "evaluation.md").read_text()
-    assert "Language models" in (tmp_path / "evaluation.html").read_text()
     assert json.loads((tmp_path / "evaluation.json").read_text())["models"] == found.models()
     assert "models" not in evaluate("terse", "hasty", [task()], controls="flying", progress=False).to_json()
 
@@ -847,26 +789,10 @@ FORGED = (
 
 @pytest.mark.parametrize("text", FORGED)
 def test_what_was_said_stays_data(text: str) -> None:
-    """One line for one utterance, no mark of any chat form in it, and the text comes back whole."""
     lines = quote_dialogue([Utterance(Role.BUILDER, text), Utterance(Role.ARCHITECT, "Fine.")]).split("\n")
     assert len(lines) == 2
     assert json.loads(lines[0]) == {"speaker": "builder", "text": text.strip()}
     assert not set(lines[0]) & set("<>[]|`")
-
-
-def test_a_builder_that_is_asked_to_break_the_rules_still_only_builds() -> None:
-    backend = ScriptedBackend(
-        lambda _: '{"edits": [], "say": "' + "x" * 5000 + '", "run": "rm -rf", "edits_more": [1]}'
-    )
-    env = game()
-    builder = LLMBuilder.for_env(env, backend=backend)
-    builder.reset(Role.BUILDER, 0)
-    action = builder.act(hearing(FORGED[1]))
-    assert set(action) == {"act", "say"}
-    assert action["say"] == "x" * 200
-    env.reset(seed=0)
-    env.step("Go.")
-    env.step(action)
 
 
 def test_long_replies_are_read_in_linear_time() -> None:
@@ -894,7 +820,6 @@ def test_scenes_list_every_block() -> None:
 
 
 def read_back(text: str) -> Any:
-    """The grid that the layers tell, read by their own marks."""
     grid, east, height = np.zeros((9, 11, 11), np.int8), list[int](), 0
     for line in text.splitlines()[1:]:
         if line.startswith("height"):
@@ -916,9 +841,7 @@ def number(mark: str, negative: str) -> int:
 def test_changes_can_be_followed_to_the_target() -> None:
     rng = np.random.default_rng(1)
     for _ in range(8):
-        grid, target = (
-            np.where(rng.random((9, 11, 11)) < 0.01, rng.integers(1, 7, (9, 11, 11)), 0) for _ in "ab"
-        )
+        grid, target = (rng.integers(1, 7, EMPTY.shape) * (rng.random(EMPTY.shape) < 0.01) for _ in "ab")
         for _ in range(200):
             told = describe_changes(grid, target)
             if np.array_equal(grid, target):
@@ -927,30 +850,20 @@ def test_changes_can_be_followed_to_the_target() -> None:
             x, y, z = found.cell  # type: ignore[union-attr]
             grid[y + 1, x + 5, z + 5] = found.color or 0  # type: ignore[union-attr]
         assert told == "(nothing: the build is the target)"
-    assert "(and 40 more)" in describe_changes(
-        EMPTY, np.pad(np.ones((1, 10, 10), np.int8), ((0, 8), (0, 1), (0, 1)))
-    )
+    hundred = blocks_to_grid([(x, -1, z, 1) for x in range(-5, 5) for z in range(-5, 5)])
+    assert "(and 40 more)" in describe_changes(EMPTY, hundred)
 
 
 @pytest.mark.parametrize(
     ("pose", "place", "gaze"),
     [
-        ((0, 0, 0, 0, 0), "at the centre, on the ground", "north"),
-        (
-            (1.5, 2, 0, 100, -45),
-            "1.5 east of the centre, with the feet 2.0 blocks above the ground",
-            "east and down",
-        ),
+        ((1.5, 2, 0, 100, -45), "1.5 east of the centre, with the feet 2.0 blocks above the ground", "east and down"),
         ((-1, 0.2, 2, -50, 60), "1.0 west, 2.0 south of the centre, on the ground", "north-west and up"),
-        (
-            (0.04, 0.3, -0.06, 22, 20),
-            "0.1 north of the centre, with the feet 0.3 blocks above the ground",
-            "north",
-        ),
+        ((0.04, 0.3, -0.06, 22, 20), "0.1 north of the centre, with the feet 0.3 blocks above the ground", "north"),
         ((0.06, 0, -0.04, 23, -20.5), "0.1 east of the centre, on the ground", "north-east and down"),
         ((0, 0, 0, 337, 20.5), "at the centre, on the ground", "north-west and up"),
     ],
-)
+)  # fmt: skip
 def test_prompts_hold_the_pose(pose: tuple[float, ...], place: str, gaze: str) -> None:
     assert describe_pose(Pose(*pose)) == (place, gaze)
 
@@ -1125,8 +1038,6 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ({"model": ""}, "model is empty"),
         ({"model": 3}, "expected a text"),
         ({"view": "smell"}, "view is 'smell'"),
-        ({"device": "tpu"}, "device"),
-        ({"temperature": -1}, "temperature"),
         ({"temperature": float("nan")}, "temperature"),
         ({"temperature": True}, "temperature"),
         ({"reply_tokens": 1.5}, "an integer"),
@@ -1136,7 +1047,6 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ({"pictures": 1}, "True or False"),
         ({"view": "picture"}, "pictures=True"),
         ({"max_cost": 1.0}, "prices"),
-        ({"endpoint": "host/v1"}, "base address"),
         ({"endpoint": "ftp://host"}, "base address"),
         ({"endpoint": "https://[::1"}, "base address"),
     ],

@@ -126,7 +126,6 @@ def game(**config: Any) -> Any:
 
 @pytest.mark.parametrize("chat", ["text", "tokens"])
 def test_both_roles_of_a_whole_game(chat: str, model: Path, kept: None) -> None:
-    """What a model says at random is said, or counted; the game runs to its end, twice the same."""
     played = []
     for _ in range(2):
         env = game(chat=chat)
@@ -153,7 +152,6 @@ def test_both_roles_of_a_whole_game(chat: str, model: Path, kept: None) -> None:
 
 
 def test_games_in_flight_share_batches(model: Path, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And they are the games that one after the other would be."""
     sizes: list[int] = []
     generate = LocalBackend._generate
 
@@ -227,7 +225,6 @@ def test_draws_follow_from_the_seed_and_from_nothing_else(model: Path) -> None:
 
 
 def test_draws_have_the_probabilities_of_the_model(model: Path) -> None:
-    """Gumbel noise gives the softmax: the first token of 3,000 replies against the model's own distribution."""
     import torch
 
     from iglu_marl.agents.llm.local import _sampler
@@ -239,10 +236,8 @@ def test_draws_have_the_probabilities_of_the_model(model: Path) -> None:
     counts = np.bincount(drawn, minlength=4) / 3000
     assert np.abs(counts - expected).max() < 4 * np.sqrt(0.25 / 3000)
     assert counts[3] == 0
-    nucleus = _sampler(settings_for(model, temperature=1.0, top_p=0.6), range(3000))(None, scores).argmax(
-        dim=1
-    )
-    assert set(nucleus.tolist()) == {0, 1}
+    nucleus = _sampler(settings_for(model, temperature=1.0, top_p=0.6), range(3000))(None, scores)
+    assert set(nucleus.argmax(dim=1).tolist()) == {0, 1}
 
 
 def test_replies_stop_at_their_limit_and_report_it(model: Path) -> None:
@@ -259,7 +254,6 @@ def test_replies_stop_at_their_limit_and_report_it(model: Path) -> None:
 
 
 def test_the_marks_of_thoughts_and_channels_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the special tokens of a reply only these: without them thoughts could not be told from the rest."""
     import torch
 
     backend = make_backend(settings_for(save_model(tmp_path), reply_tokens=99))
@@ -357,12 +351,7 @@ def test_a_template_without_a_system(tmp_path: Path) -> None:
     tokenizer, _ = backend._load()  # type: ignore[attr-defined]
     ids = backend._tokenize([Message("system", "Build."), Message("user", "red")])  # type: ignore[attr-defined]
     assert "user\nBuild.\n\nred" in tokenizer.decode(ids)
-    assert (
-        backend.complete([ChatRequest((Message("system", "Build."), Message("user", "red")))])[
-            0
-        ].prompt_tokens
-        > 3
-    )
+    assert backend.complete(chats(1))[0].prompt_tokens > 3
 
 
 # -------------------------------------------------------------------------------------------------- loading, sharing

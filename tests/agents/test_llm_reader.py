@@ -79,7 +79,6 @@ def test_the_model_reads_what_the_rules_do_not() -> None:
     ids=["asks", "nothing", "unreachable", "unreadable"],
 )
 def test_without_edits_the_rules_answer(reply: Any) -> None:
-    """The objection is that of a discourse without a model."""
     _, discourse = saying(*[reply] * 5)
     assert discourse.hear(ODD, EMPTY) == Discourse().hear(ODD, EMPTY)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from iglu_marl.language.references import Beside
 from iglu_marl.language.verbs import Pick
 from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.support import supported_cells
-from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
+from iglu_marl.tasks import BundledTasks, RandomTasks
 
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
 SIGHTS = ("dialog", "inventory", "pose", "grid")
@@ -125,13 +124,11 @@ def test_decompositions_save_two_fifths_and_more() -> None:
     [
         (Shape("row", (5,), ("east",)), (-2, -1, 0)),
         (Shape("tower", (4,)), (0, -1, 0)),
-        (Shape("square", (3,), ("east", "south")), (0, -1, 0)),
         (Shape("wall", (4, 3), ("east",)), (0, -1, 0)),
         (Shape("l", (3, 4), ("west", "north")), (0, -1, 0)),
         (Shape("t", (5, 3), ("east", "up")), (0, -1, 0)),
         (Shape("plus", (5,), ("east", "south")), (0, -1, 0)),
         (Shape("staircase", (3,), ("south",)), (0, -1, 0)),
-        (Shape("rectangle", (3, 2), ("east", "south")), (0, -1, 0)),
     ],
 )
 def test_each_shape_is_found(shape: Shape, anchor: Any) -> None:
@@ -181,22 +178,6 @@ def test_references_lead_to_the_same_build() -> None:
 # --- the builder --------------------------------------------------------------------------------------------
 
 
-def test_builder_does_shapes_and_knows_what_it_is() -> None:
-    instructor = Instructor()
-    assert instructor.tell("Build a red row of 3 east from the centre, on the ground.") == "Done."
-    assert instructor.blocks == [(x, -1, 0, RED) for x in range(3)]
-    assert instructor.tell("Stack 2 blue blocks on the last block.") == "Done."
-    assert instructor.tell("Change it to green.") == "Done."
-    assert instructor.blocks == sorted(
-        [*((x, -1, 0, RED) for x in range(3)), (2, 0, 0, GREEN), (2, 1, 0, GREEN)]
-    )
-    assert instructor.tell("Move the green tower 2 west") == "Done."
-    assert instructor.tell("Remove the red row") == "Done."
-    assert instructor.blocks == [(0, 0, 0, GREEN), (0, 1, 0, GREEN)]
-    assert instructor.tell("Facing south, put a blue block on the left side of the highest block") == "Done."
-    assert (1, 1, 0, BLUE) in instructor.blocks
-
-
 def test_builder_does_the_same_again_only_when_it_is_done() -> None:
     instructor = Instructor((0, -1, 0, RED), controls="flying")
     assert instructor.tell("Place a blue block on the highest block") == "Done."
@@ -214,16 +195,9 @@ def test_builder_tries_again_what_it_came_to_not_what_it_would_come_to_now() -> 
 
 QUESTIONS = {
     "Remove the blue block": "Which blue one?",
-    "Remove the block": "Which one?",
-    "Place 3 red blocks on top of the 2 blue blocks": "How many?",
-    "Place 3 red blocks on top of the blue blocks": "How many?",
     "Place a red block on the green block": "I can't do that: there is no such thing.",
-    "Build a red row": "Where?",
-    "Build a red row of 3": "Where?",
     "Build a red row in the centre": "How many?",
     "Build a red row of 3 in the northwest corner": "Which way?",
-    "Build a red row of 3 east": "Where?",
-    "Place a red block to the north of the blue row": "Where?",
     "Build a red tower of 9 on each blue block": "I can't do that: it is outside of the zone.",
     "Place a red block east of the westernmost blue block": "I can't do that: there is a block already.",
     "The one at the centre, on the ground.": "I don't understand.",
@@ -236,19 +210,6 @@ def test_builder_asks_or_says_why_not(text: str, answer: str) -> None:
     instructor = Instructor(*start, controls="walking")
     assert instructor.tell(text) == answer
     assert instructor.blocks == start
-
-
-def test_builder_places_the_number_of_blocks_of_the_message() -> None:
-    start = [(-3, -1, 0, RED), (0, -1, 0, RED), (3, -1, 0, RED)]
-    instructor = Instructor(*start)
-    assert instructor.tell("Place 3 blue blocks on top of the 3 red blocks.") == "Done."
-    assert instructor.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
-    assert instructor.tell("Place 2 green blocks on top of the 3 blue blocks.") == "How many?"
-    assert (
-        instructor.tell("Place 3 blue blocks on top of the 3 red blocks.")
-        == "I can't do that: there is a block already."
-    )
-    assert instructor.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
 
 
 @pytest.mark.parametrize("tokens", [False, True])
@@ -354,15 +315,3 @@ def test_architect_answers_which_one_it_means() -> None:
     assert architect.act(observation) == "Place a red block on top of the blue block."
     answer = architect.act({**observation, "dialog": "<Builder> Which blue one?"})
     assert parse(answer) == Pick(At((3, -1, 3)))
-
-
-@pytest.mark.slow
-def test_shared_structures_by_shapes(shared: Path) -> None:
-    found = list(StructureTasks(shared / "data" / "structures-dev.json"))
-    shares = []
-    for task in found[::16]:
-        played = game(task, level="shapes")
-        assert played.completed, task.task_id
-        shares.append(told(played.dialogue) / played.target_blocks)
-    assert max(shares) <= 1
-    assert np.mean(shares) < 0.6

@@ -50,7 +50,6 @@ def test_views_in_words_come_back() -> None:
 
 @pytest.mark.parametrize("sides", [SIDES, SIDES[:3], ("west",)])
 def test_the_largest_build_with_these_views(sides: tuple[str, ...]) -> None:
-    """It looks the same from these sides, and the structure is a part of it."""
     for grid in grids():
         views = {side: side_view(grid, side) for side in sides}
         found = largest_build(views)
@@ -73,13 +72,8 @@ def test_the_work_is_divided_by_place_and_color() -> None:
 def test_builders_share_a_structure_and_are_faster() -> None:
     steps = {}
     for builders in (1, 2):
-        env = parallel_env(
-            builders=builders,
-            builder_sees=PLAIN,
-            builder_can_ask=True,
-            sees={"builder_0": "none"},
-            max_steps=400,
-        )
+        options = {"sees": {"builder_0": "none"}, "builder_can_ask": True, "max_steps": 400}
+        env = parallel_env(builders=builders, builder_sees=PLAIN, **options)
         game = play(env, agents_for(env), seed=0, options={"task": APART})
         assert game.completed
         steps[builders] = game.builder_steps

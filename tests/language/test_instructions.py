@@ -1,12 +1,12 @@
 """Instructions in plain words: reading inverts saying for every edit and wording, and never guesses."""
 
 import contextlib
-import itertools
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from talking import edits
 
 from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.core.grid import blocks_to_grid
@@ -31,37 +31,7 @@ from iglu_marl.language.verbs import Instruction, Replace, Sequence, Swap, expan
 
 CODEC = TemplateCodec()
 RED, BLUE = 6, 1
-CELLS = list(itertools.product(range(-5, 6), range(-1, 8), range(-5, 6)))
 seeds = st.integers(0, 2**32).map(np.random.default_rng)
-colors = st.integers(1, 6)
-
-
-@st.composite
-def edits(draw):
-    cell = draw(st.sampled_from(CELLS))
-    before, after = draw(
-        st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: pair[0] != pair[1])
-    )
-    edit = CellEdit.between(cell, before, after)
-    if edit.old_color is not None and draw(st.booleans()):
-        return CellEdit(edit.action, cell, color=edit.color)  # the block's colour is not named
-    return edit
-
-
-def all_edits(cell):
-    yield from (CellEdit.between(cell, a, b) for a in range(7) for b in range(7) if a != b)
-    yield CellEdit("remove", cell)
-    yield from (CellEdit("replace", cell, color=color) for color in range(1, 7))
-
-
-@pytest.mark.slow
-def test_reading_inverts_saying_for_cells_colors_and_actions():
-    """Of all 53,361 edits every 37th: each cell once or twice, and each of its 49 changes 29 times."""
-    every_edit = [edit for cell in CELLS for edit in all_edits(cell)]
-    assert len(every_edit) == len(CELLS) * 49
-    for edit in every_edit[::37]:
-        text = render(edit)
-        assert parse(text) == edit, text
 
 
 @pytest.mark.slow
@@ -86,14 +56,6 @@ def test_a_random_wording_is_one_of_the_wordings(edit, rng):
     assert parse(text) == edit
 
 
-@settings(deadline=None)
-@given(edits(), seeds, st.sampled_from([str.upper, str.lower, str.title, str.swapcase]))
-def test_case_punctuation_and_manners_do_not_matter(edit, rng, change):
-    text = render(edit, rng)
-    assert parse(f"  Okay,  please {change(text).replace(',', ' --').rstrip('.')}!!\n") == edit
-    assert parse(text.replace("centre", "center").replace("ground", "floor")) == edit
-
-
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -102,7 +64,6 @@ def test_case_punctuation_and_manners_do_not_matter(edit, rng, change):
             "Remove every plus of 3. Then destroy the last block.",
             ["Remove every plus of 3.", "Remove the last block."],
         ),
-        ("1. Remove the red row. 2. Remove it.", ["Remove the red row.", "Remove it."]),
         # "it" is what was placed last; only what is told without its verb shares the "it" of what comes before
         (
             "Place a red block north of the blue block. Place a green block south of it.",
@@ -171,21 +132,8 @@ def test_the_preferred_wording(edit, text):
         ),
         ("SET A RED BLOCK ON THE 3RD LAYER AT THE CENTER", CellEdit("place", (0, 1, 0), color=RED)),
         (
-            "place a red block 2 blocks east from the center and at height 2",
-            CellEdit("place", (2, 0, 0), color=RED),
-        ),
-        ("place a red block 0 east and 1 south on the ground", CellEdit("place", (0, -1, 1), color=RED)),
-        (
             "recolor the block at the centre on the ground to blue",
             CellEdit("replace", (0, -1, 0), color=BLUE),
-        ),
-        (
-            "replace the red block at the centre on level 2 by a blue block",
-            CellEdit("replace", (0, 0, 0), BLUE, RED),
-        ),
-        (
-            "And then place a red block at the centre on the ground please",
-            CellEdit("place", (0, -1, 0), color=RED),
         ),
         ("1. Place a red block at the centre, on level 2.", CellEdit("place", (0, 0, 0), color=RED)),
     ],
@@ -198,33 +146,18 @@ def test_other_ways_to_say_it(text, edit):
     ("text", "reason", "detail"),
     [
         ("", Reason.EMPTY, ""),
-        ("  ...!", Reason.EMPTY, ""),
         ("Build a castle", Reason.UNKNOWN_WORD, "castle"),
-        ("Build a tower", Reason.NO_COLOR, ""),
         ("Place a pink block on the ground at the centre", Reason.UNKNOWN_WORD, "pink"),
-        ("Place a röd block on the ground at the centre", Reason.UNKNOWN_WORD, "röd"),
         (
             "Place a red block -4 blocks east of the centre",
             Reason.NOT_UNDERSTOOD,
             "minus 4 blocks east of the centre",
         ),
-        ("Done.", Reason.NOT_UNDERSTOOD, "done"),
-        ("place a block on the ground at the centre", Reason.NO_COLOR, ""),
-        ("place a red block", Reason.NO_PLACE, ""),
-        ("place a red block on the ground", Reason.NO_PLACE, ""),
         ("place a red block 6 east on the ground", Reason.OUTSIDE, "(6, -1, 0)"),
         ("place a red block at the centre at height 10", Reason.OUTSIDE, "(0, 8, 0)"),
-        ("place a red block at the centre at height 0", Reason.OUTSIDE, "(0, -2, 0)"),
         (f"place a red block {'9' * 5000} east on the ground", Reason.OUTSIDE, ""),
-        ("place a red block east on the ground", Reason.NOT_UNDERSTOOD, ""),
         ("place a red blue block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
         ("place a red block at the centre on the ground to blue", Reason.NOT_UNDERSTOOD, "to blue"),
-        ("do not place a red block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
-        ("never place a red block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
-        ("don't place a red block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
-        ("take the block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
-        ("place a red block at the centre on the ground remove", Reason.NOT_UNDERSTOOD, "remove"),
-        ("the red block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
     ],
 )
 def test_what_is_no_instruction_fails_with_the_reason(text, reason, detail):
@@ -252,16 +185,11 @@ TOWER, ROW = "Build a red tower of 3 in the middle", "Place three red blocks in 
             "red blue",
         ),
         (ROW, "to form a red row", "to form a tower", "tower level"),
-        (ROW, "to form a row", "to form a blue row", "blue red"),
-        (ROW, "one block high", "three blocks high", "3 tall"),
         (ROW, "at the same height", "so that it is 5 blocks in total, stacked up", "level upright"),
-        (TOWER, "3 blocks high", "one block high", "3 1"),
         (TOWER, ". The tower goes up", ". The row goes up", "row tower"),
         (TOWER, "please", "open to the north", "north tower"),
         (TOWER, "3 red blocks in total", "no corners", "corners tower"),
-        ("Stack three red blocks on the blue block", "please", "1 block high", "level upright"),
         ("Place a red block on the blue block", "to make a tower", "at the same height", "level red"),
-        ("Put a red block left of the blue block", "your left", "your right", "right red"),
         (
             "Build a red row along the north edge",
             "from corner to corner",
@@ -318,10 +246,7 @@ def test_a_middle_that_is_left_empty_is_no_remark():
 @pytest.mark.parametrize(
     ("text", "cell"),
     [
-        ("place a red block at the centre", (0, -1, 0)),
-        ("place a red block at the centre on the ground", (0, -1, 0)),
         ("place a red block 2 east of the centre", (2, 0, 0)),
-        ("remove the block 2 east of the centre", (2, -1, 0)),
         ("change the blue block 2 east of the centre to red", (2, -1, 0)),
         # what does not fit together finds no place
         ("place a red block on the ground at height 2 at the centre", Reason.NO_MATCH),
@@ -362,19 +287,6 @@ def test_any_words_give_an_instruction_or_a_failure_and_never_anything_else(text
             assert parse(render(result, max_words=99, max_characters=999)) == result
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(
-        st.sampled_from(["place", "remove", "a", "the", "red", "block", "blocks", "row", "of", "east", "on"])
-        | st.text(st.characters(categories=["Nd", "Nl", "No"]), min_size=1, max_size=3),
-        min_size=1,
-        max_size=8,
-    ).map(" ".join),
-)
-def test_no_numeral_of_any_script_breaks_the_parser(text):
-    assert isinstance(parse(text), (Instruction, Failure))
-
-
 @pytest.mark.parametrize("numeral", ["²", "②", "½", "Ⅷ", "٣", "３"])
 @pytest.mark.parametrize(
     "text",
@@ -394,7 +306,6 @@ def test_numbers_are_told_in_words_or_in_the_digits_0_to_9(text, numeral):
 @settings(max_examples=300, deadline=None)
 @given(edits(), seeds, st.data())
 def test_an_instruction_with_a_content_word_missing_is_never_read_as_another_edit(edit, rng, data):
-    """Left-out words lose information or nothing; what is left must not be taken for a different change."""
     said = render(edit, rng).split()
     gone = data.draw(st.integers(0, len(said) - 1))
     result = parse(" ".join(said[:gone] + said[gone + 1 :]))

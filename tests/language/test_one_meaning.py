@@ -11,9 +11,8 @@ import reference_evaluator as witness
 
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, color_id
 from iglu_marl.language.blocks import Failure, Reason
-from iglu_marl.language.generator import Generator
 from iglu_marl.language.phrases import Link, Phrase, say_answer
-from iglu_marl.language.questions import QUESTION, Question, parse, question_templates
+from iglu_marl.language.questions import QUESTION, Question, parse
 from iglu_marl.language.references import (
     Beside,
     Blocks,
@@ -22,7 +21,6 @@ from iglu_marl.language.references import (
     NextTo,
     Resolution,
     Unresolved,
-    find_items,
     resolve,
 )
 from iglu_marl.language.scene.graph import MIXED, Scene, Thing
@@ -34,9 +32,8 @@ from iglu_marl.language.shapes import Kind
 KINDS = {shape: [Kind(shape)] for shape in SHAPE_NAMES if shape in {kind.value for kind in Kind}}
 KINDS |= {"tower": [Kind.TOWER, Kind.COLUMN], "group": [Kind.STRUCTURE]}
 WAYS = {"above": "up", "below": "down"}
-STANDING = tuple(
-    name for name in RELATIONS if name != "on"
-)  # an instruction's "on" is "above": the nearest touches
+# An instruction's "on" is "above": the nearest touches.
+STANDING = tuple(name for name in RELATIONS if name != "on")
 
 Told = tuple[Phrase, Blocks]
 
@@ -108,12 +105,12 @@ def _agree(told: Told, scene: Scene, setting: Resolution) -> str:
     return "one" if count == 1 else "the nearest"
 
 
-def compare(worlds: int, each: int, seed: int) -> Counter[str]:
-    rng, seen = np.random.default_rng(seed), Counter[str]()
-    for _ in range(worlds):
+def test_questions_and_references_mean_the_same() -> None:
+    rng, seen = np.random.default_rng(0), Counter[str]()
+    for _ in range(150):
         grid, yaw_deg = random_world(rng, shapes=VARIED), float(rng.integers(4) * 90 + rng.uniform(-44, 44))
         scene, setting = Scene(grid, yaw_deg), Resolution.of(grid, Context(yaw_deg=yaw_deg))
-        for _ in range(each):
+        for _ in range(10):
             told, relation = _told(scene, rng), STANDING[int(rng.integers(len(STANDING)))]
             if rng.random() < 0.8:
                 other = _told(scene, rng)
@@ -121,31 +118,7 @@ def compare(worlds: int, each: int, seed: int) -> Counter[str]:
             if rng.random() < 0.15:
                 told = _furthest(told, rng)
             seen[_agree(told, scene, setting)] += 1
-    return seen
-
-
-def test_questions_and_references_mean_the_same() -> None:
-    seen = compare(150, 10, seed=0)
     assert min(seen[name] for name in ("unclear", "none", "one", "several", "the nearest")) > 20, seen
-
-
-@pytest.mark.slow
-def test_questions_and_references_mean_the_same_in_10_000_worlds() -> None:
-    seen = compare(10_000, 3, seed=1)
-    assert min(seen.values()) > 500, seen
-
-
-def test_kinds_are_the_shapes_of_the_scene() -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(60):
-        grid = random_world(rng, shapes=VARIED)
-        scene, setting = Scene(grid), Resolution.of(grid, Context())
-        for shape, kinds in KINDS.items():
-            for kind in kinds:
-                whole = sorted(tuple(sorted(thing.cells)) for thing in scene.find(shape, whole=True))
-                assert find_items(setting, kind, ()) == whole
-                red = sorted(tuple(sorted(thing.cells)) for thing in scene.find(shape, color="red"))
-                assert find_items(setting, kind, (color_id("red"),)) == red
 
 
 # -------------------------------------------------------------------------------------------- which one is meant
@@ -202,27 +175,19 @@ WORLD = blocks_to_grid(
     ("asked", "told"),
     [
         ("Which block is the highest?", "a red block"),
-        ("What is the leftmost green block?", "a green block"),
         ("Which tower is the highest?", "a mixed tower of four blocks"),
         ("How tall is the blue tower?", "3"),
-        ("At what height is the blue tower?", "3"),
         ("On which level is the blue tower?", "1"),
         ("What is on top of the blue tower?", "a red block"),
         ("What is north of the blue tower?", "a red row of three blocks"),
-        ("What is south of the blue tower?", "a green block"),
         ("What is on the red row?", "nothing"),
-        ("Is there anything on the red row?", "no"),
         ("Is there nothing above the blue tower?", "no"),
         ("How many blocks are red?", "4"),
-        ("How many red blocks are on the ground?", "3"),
-        ("How many blocks are above the blue tower?", "1"),
         ("Are there 3 red blocks?", "no"),  # a bare number is exactly that number
-        ("Are there 4 red blocks?", "yes"),
         ("Are there at least 3 red blocks?", "yes"),
         ("Is there no orange block?", "yes"),
         ("Isn't there a red row?", "yes"),
         ("Is the highest block not on the ground?", "yes"),
-        ("Is the red row not on the floor?", "no"),
         ("What color is the block north of the blue tower?", "red"),  # three are; one is nearest
         ("What color is the second block from the top?", "blue"),
         ("On which level is the middle blue block?", "2"),
@@ -264,31 +229,3 @@ def test_what_is_there_is_possible() -> None:
                 if one in scene.related(other, relation):
                     linked = replace(_like(one, rng), links=(Link(relation, _like(other, rng)),))
                     assert linked.is_possible, (one, relation, other)
-
-
-@pytest.mark.slow
-def test_no_number_is_impossible() -> None:
-    rng, squares = np.random.default_rng(6), {k * k for k in range(2, 12)}
-    scene, generator = Scene(random_world(rng, shapes=VARIED)), Generator(balance=False)
-    drawn = 0
-    for template in question_templates().values():
-        for kind in template.kinds * 60:
-            question = generator._draw(template, kind, scene, rng)
-            if question is None or not question.is_possible:
-                continue
-            drawn += 1
-            fillings = dict(question.fillings)
-            phrase, number = fillings["A"], fillings.get("N", 0)
-            if template.name == "size_is":
-                phrase = replace(phrase, size=number)
-            if "H" in fillings:
-                phrase = replace(phrase, height=fillings["H"])
-            size, lowest = phrase.size or 2, phrase.level or 1
-            longest = {"row": 11, "tower": 10 - lowest, "diagonal": 11}.get(phrase.shape, 99)
-            assert size <= min(longest, 20 if phrase.colors else 99), question
-            assert phrase.shape != "square" or phrase.size is None or phrase.size in squares
-            assert max(phrase.height or 1, lowest) <= 9
-            if template.name in ("count_is", "at_least") and phrase.shape == "block":
-                assert number <= (20 * len(phrase.colors) if phrase.colors else 120)
-            assert not (phrase.shape == "tower" and phrase.height == 1)
-    assert drawn > 1000

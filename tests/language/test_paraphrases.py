@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, blocks_to_grid, color_id, in_zone
+from iglu_marl.core.grid import blocks_to_grid, color_id
 from iglu_marl.language import Context, Failure, outcomes, parse
 
-FILES = [path.stem for path in sorted(Path(__file__).parent.glob("*.jsonl"))]
-GROUND = -1
 YAW = {"north": 0.0, "east": 90.0, "south": 180.0, "west": -90.0}
-DONE = 1440
-"""So many paraphrases are done, at least."""
+DONE = 1440  # of 1,608
 
 
 def cases(name: str = "paraphrases") -> list[dict[str, Any]]:
@@ -30,61 +25,6 @@ def cases(name: str = "paraphrases") -> list[dict[str, Any]]:
     """
     text = Path(__file__).with_name(f"{name}.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
-
-
-def unsupported(adds: set[tuple[int, ...]], world: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
-    """The cells of `adds` that no order of building brings next to the ground or a block, corners included."""
-    left, standing = set(adds), set(world)
-    while placeable := {
-        cell
-        for cell in left
-        if cell[1] == GROUND
-        or any(max(abs(a - b) for a, b in zip(cell, other, strict=True)) == 1 for other in standing)
-    }:
-        left -= placeable
-        standing |= placeable
-    return left
-
-
-def problems(case: dict[str, Any]) -> Iterator[str]:
-    """What is impossible about a case."""
-    world = {tuple(cell): color for *cell, color in case["world"]}
-    if len(world) < len(case["world"]):
-        yield "two blocks in one cell of the world"
-    for change in case.get("any_of", [case]):
-        removes = [tuple(cell) for cell in change["removes"]]
-        adds = {tuple(cell): color for *cell, color in change["adds"]}
-        kept = {cell: color for cell, color in world.items() if cell not in removes}
-        after = {**kept, **adds}
-        if len(set(removes)) < len(removes) or len(adds) < len(change["adds"]):
-            yield "a cell changes twice"
-        if not world.keys() >= set(removes):
-            yield f"removes what is not there: {set(removes) - world.keys()}"
-        if taken := kept.keys() & adds.keys():
-            yield f"adds where a block stands: {taken}"
-        if same := {cell for cell in adds if world.get(cell) == adds[cell]}:
-            yield f"puts back what it removes: {same}"
-        if outside := [cell for cell in after if not in_zone(*cell)]:
-            yield f"outside the zone: {outside}"
-        if floating := unsupported(set(adds), set(world)):
-            yield f"cannot be placed: {floating}"
-        if many := [name for name, count in Counter(after.values()).items() if count > BLOCKS_PER_COLOR]:
-            yield f"more blocks than there are: {many}"
-        for name in set(after.values()):
-            color_id(name)
-    if case["facing"] not in {None, "north", "east", "south", "west"}:
-        yield f"facing {case['facing']}"
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_cases_are_possible(name: str) -> None:
-    found = cases(name)
-    assert found
-    assert len({case["id"] for case in found}) == len(found)
-    assert {case["id"]: wrong for case in found if (wrong := list(problems(case)))} == {}
-
-
-# --- what becomes of them
 
 
 def world(cells: dict[tuple[int, ...], str]) -> np.ndarray:
@@ -124,28 +64,16 @@ def results() -> dict[str, np.ndarray | Failure]:
 
 
 def test_most_paraphrases_are_done_and_none_is_done_wrong(results: dict[str, Any]) -> None:
-    done, wrong = set(), {}
-    for case in cases():
-        result = results[case["id"]]
-        if not isinstance(result, Failure):
-            if any(np.array_equal(result, grid) for grid in expected(case)):
-                done.add(case["id"])
-            else:
-                wrong[case["id"]] = case["said"]
-    assert wrong == {}
-    assert len(done) >= DONE, len(done)
+    done = [case for case in cases() if not isinstance(results[case["id"]], Failure)]
+    for case in done:
+        assert any(np.array_equal(results[case["id"]], grid) for grid in expected(case)), case["said"]
+    assert len(done) >= DONE
 
 
 def test_every_refusal_says_what_it_lacks(results: dict[str, Any]) -> None:
-    silent = {
-        name: result
-        for name, result in results.items()
-        if isinstance(result, Failure) and result.missing is None and not result.detail
-    }
-    assert silent == {}
     for result in results.values():
-        if isinstance(result, Failure) and result.missing == "word":
-            assert result.detail, result
+        if isinstance(result, Failure):
+            assert result.detail or result.missing not in (None, "word"), result
 
 
 ROW = [(x, -1, 0, "red") for x in range(3)]

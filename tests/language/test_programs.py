@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,12 +53,9 @@ def of(color: str, shape: str = "block") -> str:
 
 ANSWERS = {
     f"count({BLOCKS})": 8,
-    f"count({of('red')})": 4,
     f"exist({of('green')})": False,
-    f"exist({of('yellow')})": True,
     f"query_size({TOWER})": 3,
     f"query_height({TOWER})": 3,
-    f"query_level({TOWER})": 1,
     f"query_layers({TOWER})": 3,
     "query_color(unique(filter_whole(filter_shape(scene(),tower))))": "mixed",
     f"count(filter_level({of('red')},1))": 3,
@@ -101,12 +99,21 @@ ANSWERS = {
 }
 
 
+CODES = {
+    name: code for code, name in enumerate(("mixed", "blue", "yellow", "green", "orange", "purple", "red"))
+}
+CODES |= {name: code for code, name in enumerate(SHAPE_NAMES, start=1)}
+
+
 @pytest.mark.parametrize(("text", "expected"), ANSWERS.items())
 def test_answers_worked_out_by_hand(text: str, expected: object) -> None:
     found = answer(text, WORLD)
     assert found == expected
     assert type(found) is type(expected)
     assert witness.evaluate(Program.parse(text), WORLD) == expected
+    batch = Programs([text]).ask_each(WORLD[None], 0)
+    number = CODES[expected] if isinstance(expected, str) else int(expected or 0)  # type: ignore[call-overload]
+    assert (batch.answered.tolist(), batch.values.tolist()) == ([expected is not None], [number])
 
 
 def test_every_function_is_worked_out_by_hand() -> None:
@@ -176,8 +183,6 @@ def test_every_function_takes_its_kinds_and_no_others(name: str) -> None:
     [
         ("", "found 'the end' at character 0, expected a function"),
         ("count(scene()", r"expected '\)'"),
-        ("count(scene(),3)", r"expected '\)' after 1 arguments of count"),
-        ("count(scene() scene())", r"expected '\)'"),
         ("union(scene())", "expected ',' and 2 arguments"),
         ("count", r"expected '\('"),
         (
@@ -189,7 +194,6 @@ def test_every_function_takes_its_kinds_and_no_others(name: str) -> None:
         ("filter_height(scene(),top)", "the height 'top'"),
         ("filter_size(scene(),0)", "the size 0, expected"),
         ("filter_size(scene(),٣)", "found '٣"),
-        ("filter_size(scene(),²)", "found '²"),
         ("relate(unique(scene()),near)", "the relation 'near', expected one of north"),
         ("exist(count(scene()))", "input 1 of exist is count, which gives an integer; expected things"),
         ("query_color(scene())", "which gives things; expected a thing"),
@@ -226,9 +230,7 @@ def test_wrong_values_and_sizes() -> None:
     ("nodes", "message"),
     [
         ([], "expected a list of nodes"),
-        ("scene", "expected a list of nodes"),
         ([{"function": "count", "inputs": [0]}], "node 0: .*expected indices of earlier nodes"),
-        ([{"inputs": []}], "node 0 is"),
         ([{"function": "scene"}, {"function": "count", "inputs": ["0"]}], "node 1"),
         ([{"function": "scene"}, {"function": "count", "inputs": [0], "value_inputs": [1, 2]}], "node 1"),
         (
@@ -246,37 +248,32 @@ def _programs() -> st.SearchStrategy[Program]:
     leaf = st.just(Program("scene"))
 
     def more(inner: st.SearchStrategy[Program]) -> st.SearchStrategy[Program]:
-        filters = [
+        def valued(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Program]:
+            return st.builds(lambda things, value: Program(name, (things,), value), inner, values)
+
+        relations, small = st.sampled_from(RELATIONS), st.integers(1, 3)
+        return st.one_of(
+            valued("filter_color", st.sampled_from(["red", "blue", "green"])),
+            valued("filter_shape", st.sampled_from(SHAPE_NAMES)),
+            valued("filter_size", st.integers(1, 4)),
+            valued("filter_height", small),
+            valued("filter_level", small),
+            valued("filter_whole", st.none()),
+            valued("relate", relations),
             st.builds(
-                lambda p, c: Program("filter_color", (p,), c),
-                inner,
-                st.sampled_from(["red", "blue", "green"]),
+                lambda p, n, way: Program("filter_extreme", (p, Program("number", (), n)), way),
+                *(inner, small, st.sampled_from(EXTREMES)),
             ),
-            st.builds(lambda p, s: Program("filter_shape", (p,), s), inner, st.sampled_from(SHAPE_NAMES)),
-            st.builds(lambda p, n: Program("filter_size", (p,), n), inner, st.integers(1, 4)),
-            st.builds(lambda p, n: Program("filter_height", (p,), n), inner, st.integers(1, 3)),
-            st.builds(lambda p, n: Program("filter_level", (p,), n), inner, st.integers(1, 3)),
-            st.builds(lambda p: Program("filter_whole", (p,)), inner),
+            st.builds(lambda p, q, way: Program("nearest", (p, q), way), inner, inner, relations),
             st.builds(
-                lambda p, n, d: Program("filter_extreme", (p, Program("number", (), n)), d),
-                inner,
-                st.integers(1, 3),
-                st.sampled_from(EXTREMES),
-            ),
-            st.builds(lambda p, r: Program("relate", (p,), r), inner, st.sampled_from(RELATIONS)),
-            st.builds(
-                lambda p, q, r: Program("nearest", (p, q), r), inner, inner, st.sampled_from(RELATIONS)
-            ),
-            st.builds(
-                lambda p, f: Program(f, (Program("unique", (p,)),)),
-                inner,
-                st.sampled_from(["same_color", "same_size"]),
+                lambda p, name: Program(name, (Program("unique", (p,)),)),
+                *(inner, st.sampled_from(["same_color", "same_size"])),
             ),
             st.builds(
-                lambda p, q, f: Program(f, (p, q)), inner, inner, st.sampled_from(["union", "intersect"])
+                lambda p, q, name: Program(name, (p, q)),
+                *(inner, inner, st.sampled_from(["union", "intersect"])),
             ),
-        ]
-        return st.one_of(filters)
+        )
 
     def end(things: Program, name: str) -> Program:
         if name.startswith("query"):
@@ -301,7 +298,6 @@ def test_text_and_json_come_back(program: Program) -> None:
 @settings(max_examples=80, deadline=None)
 @given(_programs(), st.integers(0, 10**6), st.floats(0, 360))
 def test_any_program_answers_as_the_definitions_say(program: Program, seed: int, yaw: float) -> None:
-    """Also programs that no template writes: unions of anything, relations to sets, `scene()` without a shape."""
     grid = random_world(np.random.default_rng(seed), 4)
     scene = Scene(grid, yaw)
     expected = witness.evaluate(program, grid, yaw)
@@ -335,29 +331,6 @@ def test_programs_are_values() -> None:
 def _grids(n: int) -> np.ndarray:
     rng = np.random.default_rng(1)
     return np.stack([random_world(rng) for _ in range(n)])
-
-
-def test_batches_answer_as_single_worlds_do() -> None:
-    grids = _grids(40)
-    yaws = np.linspace(0, 355, 40)
-    texts = [text for text in ANSWERS if Program.parse(text).kind not in (Type.THINGS, Type.THING)]
-    programs = Programs(texts)
-    everything = programs.ask_all(grids, yaws)
-    which = np.arange(40) % len(programs)
-    each = programs.ask_each(grids, which, yaws)
-    ids = {
-        name: number
-        for number, name in enumerate(("mixed", "blue", "yellow", "green", "orange", "purple", "red"))
-    }
-    shapes = {name: number for number, name in enumerate(SHAPE_NAMES, start=1)}
-    for w, grid in enumerate(grids):
-        for p, program in enumerate(programs):  # type: ignore[arg-type, var-annotated]
-            single = answer(program, Scene(grid, yaws[w]))
-            assert everything.answered[w, p] == (single is not None)
-            number = {**ids, **shapes}.get(single, single) if isinstance(single, str) else int(single or 0)
-            assert everything.values[w, p] == number
-        assert each.values[w] == everything.values[w, which[w]]
-        assert each.holds[w] == everything.holds[w, which[w]]
 
 
 def test_worlds_of_a_batch_are_read_in_place() -> None:

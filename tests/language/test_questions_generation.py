@@ -27,7 +27,6 @@ from iglu_marl.language.goals import (
     program_of,
     statement_goals,
 )
-from iglu_marl.language.grammar.expressions import Call
 from iglu_marl.language.grammar.reader import grammar
 from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.questions import (
@@ -39,7 +38,6 @@ from iglu_marl.language.questions import (
     question_templates,
 )
 from iglu_marl.language.scene.graph import Scene
-from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.scene.program import COLOR_WORDS, Program
 from iglu_marl.language.scene.random_scenes import SIMPLE, VARIED, arrange, draw_pieces, random_world
 from iglu_marl.language.templates import words
@@ -66,12 +64,10 @@ def pairs(count: int, seed: int) -> Iterator[tuple[Record, BlockGrid, float, boo
 # ----------------------------------------------------------------------------------------------------- wordings
 
 WORDINGS = {
-    ("exist", STATEMENT, ("A", RED)): "There is a red block.",
     ("exist", STATEMENT, ("A", ROW)): "There is an orange row of three blocks.",
     ("exist", QUESTION, ("A", Phrase("tower", (), None, 2))): "Is there a tower at height two?",
     ("exist", STATEMENT, ("A", Phrase(level=1))): "There is a block on the ground.",
     ("exist", STATEMENT, ("A", Phrase("l", ("red",)))): "There is a red L shape.",
-    ("exist", QUESTION, ("A", Phrase("l"))): "Is there an L shape?",
     ("exist", QUESTION, ("A", Phrase(links=(Link("on", Phrase(extreme="left")),)))): (
         "Is there a block on the leftmost block?"
     ),
@@ -101,8 +97,6 @@ WORDINGS = {
     ),
     ("count", QUESTION, ("A", Phrase("square", ("red", "blue")))): "How many red or blue squares are there?",
     ("count_is", STATEMENT, ("A", RED), ("N", 1)): "There is exactly one red block.",
-    ("count_is", STATEMENT, ("A", RED), ("N", 2)): "There are exactly two red blocks.",
-    ("count_is", QUESTION, ("A", RED), ("N", 1)): "Is there exactly one red block?",
     ("count_is", QUESTION, ("A", RED), ("N", 3)): "Are there exactly three red blocks?",
     ("more_than", STATEMENT, ("A", RED), ("N", 1)): "There is more than one red block.",
     ("none", STATEMENT, ("A", RED)): "There is no red block.",
@@ -122,35 +116,10 @@ def test_preferred_wordings(parts: tuple, text: str) -> None:
     assert parse(text) == question
 
 
-@pytest.mark.slow
-def test_every_wording_of_every_template_is_met_and_read_back() -> None:
-    """Without a scene: fillings by chance, whatever they mean together."""
-    rng = np.random.default_rng(0)
-    scene = Scene(random_world(rng))
-    generator = Generator(balance=False)
-    met: dict[tuple[str, str], set[str]] = {}
-    for template in question_templates().values():
-        for kind in template.kinds:
-            for _ in range(60):
-                question = generator._draw(template, kind, scene, rng)
-                if question is None:
-                    continue
-                text = question.text(rng)
-                assert parse(text) == question, text
-                met.setdefault((template.name, kind), set()).add(" ".join(words(text)[:3]))
-    assert len(met) == sum(len(template.kinds) for template in question_templates().values())
-    for (name, kind), starts in met.items():
-        made = (rule for rule in grammar().categories[kind].rules if isinstance(rule.value, Call))
-        rules = [rule for rule in made if rule.value.constants["name"] == name]
-        firsts = {rule.pattern_text.split()[0] for rule in rules}
-        assert len(starts) >= len(firsts), (name, kind)
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "there is a red cube north of the blue column",
-        "There is a red brick that is to the NORTH of the blue tower!!",
         "  There   is a red block, north of the blue tower.",
     ],
 )
@@ -162,12 +131,7 @@ def test_case_punctuation_and_synonyms_do_not_matter(text: str) -> None:
 
 
 def test_numbers_and_heights_in_words_digits_and_ordinals() -> None:
-    forms = [
-        "on level 3",
-        "on level three",
-        "on the third level",
-        "on the 3rd level",
-    ]
+    forms = ["on level 3", "on level three", "on the third level", "on the 3rd level"]
     assert len({parse(f"There are exactly 2 rows of three blocks {form}.") for form in forms}) == 1
     assert parse("Is there a wall at height three?") == parse("is there a wall at height 3")
     assert parse("Is the red block on the floor?") == parse("is the red cube on level 1?")
@@ -177,10 +141,8 @@ def test_numbers_and_heights_in_words_digits_and_ordinals() -> None:
     ("text", "reason", "detail"),
     [
         ("", Reason.EMPTY, ""),
-        ("...", Reason.EMPTY, ""),
         ("There is a red pyramid.", Reason.UNKNOWN_WORD, "pyramid"),
         ("There is a red.", Reason.NOT_UNDERSTOOD, "there is a red"),
-        ("Red block there is a", Reason.NOT_UNDERSTOOD, "red block there is a"),
         ("There is a red block?", Reason.NOT_UNDERSTOOD, "there is a red block ?"),
         ("Is there a block north of a blue tower", None, ""),  # a missing question mark is forgiven
         ("There is a block of two blocks.", Reason.NOT_UNDERSTOOD, "there is a block of two blocks"),
@@ -189,7 +151,6 @@ def test_numbers_and_heights_in_words_digits_and_ordinals() -> None:
         ("The block is at height 10.", Reason.NOT_UNDERSTOOD, None),
         (f"There are exactly {'9' * 5000} blocks.", Reason.NOT_UNDERSTOOD, None),
         ("There are exactly ٣ blocks.", Reason.UNKNOWN_WORD, "٣"),
-        ("There are exactly ② blocks.", Reason.UNKNOWN_WORD, "②"),
         ("Is the block north of the tower on the ground?", None, ""),
     ],
 )
@@ -215,7 +176,6 @@ def test_no_words_in_any_order_break_the_parser(text: str) -> None:
 
 
 def test_a_reading_is_never_one_of_two() -> None:
-    """Where "on the ground" could belong to either thing, the template takes simple things only."""
     found = parse("Is the block next to the tower on the ground?")
     assert isinstance(found, Question)
     assert found.template == "where"
@@ -300,7 +260,6 @@ def test_pairs_are_right_balanced_and_read_back() -> None:
 
 @pytest.mark.slow
 def test_texts_look_like_english() -> None:
-    """Articles, number, capital letters and stops, as far as a pattern can see them."""
     nouns = "block|cube|brick|row|line|tower|column|pillar|stack|square|group|cluster|wall|rectangle|diagonal|ring"
     counted = re.compile(rf"(?:exactly|more than|fewer than) (\w+) (?:\w+ )?(?:or \w+ )?((?:{nouns})s?)\b")
     seen: set[str] = set()
@@ -333,12 +292,7 @@ def test_frames_and_templates_can_be_chosen() -> None:
         assert record.question.template in ("exist", "where")
         used = {part.value for part in record.program.walk() if part.function == "relate"}
         assert used <= set(FRAMES["map"])
-    for wrong in (
-        {"kinds": "exclamation"},
-        {"templates": ["rhyme"]},
-        {"frames": []},
-        {"templates": ["count"], "kinds": STATEMENT},
-    ):
+    for wrong in ({"kinds": "exclamation"}, {"templates": ["rhyme"]}, {"frames": []}):
         with pytest.raises(LanguageError):
             Generator(**wrong)
 
@@ -365,62 +319,25 @@ def test_arrangements_leave_room_and_keep_to_the_stock() -> None:
 # -------------------------------------------------------------------------------------------------------- goals
 
 
-def _phrases(question: Question) -> Iterator[Phrase]:
-    pending = [value for _, value in question.fillings if isinstance(value, Phrase)]
-    while pending:
-        phrase = pending.pop()
-        yield phrase
-        pending += [link.to for link in phrase.links]
-
-
-def example_world(question: Question, rng: np.random.Generator) -> BlockGrid:
-    """Return a world in which a statement holds, by random search. Blocks may float.
-
-    Raises:
-        LanguageError: if none is found.
-
-    """
-    named = list(_phrases(question))
-    clear = any(part.function == "unique" for part in question.program.walk())
-    for _ in range(4000):
-        grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
-        for phrase in named:
-            for _ in range(1 if clear else int(rng.integers(1, 4 if len(named) > 1 else 7))):
-                _put(grid, phrase, dict(question.fillings).get("C"), rng)
-        if answer(question.program, grid):
-            return grid
-    raise LanguageError(f"no world was found in which {question.text()!r} holds")
-
-
-def _put(grid: BlockGrid, phrase: Phrase, color: str | None, rng: np.random.Generator) -> None:
-    """Put something that a phrase could mean at a random place."""
-    name = phrase.colors[0] if phrase.colors else color or COLOR_WORDS[int(rng.integers(6))]
-    if rng.random() < 0.3:
-        return
-    blocks = phrase.size or {"block": 1, "square": 4}.get(phrase.shape) or int(rng.integers(2, 4))
-    side = round(blocks**0.5) if phrase.shape == "square" else blocks
-    layers, wide, deep = {"tower": (side, 1, 1), "square": (1, side, side), "block": (1, 1, 1)}.get(
-        phrase.shape, (1, side, 1)
-    )
-    y = int(rng.integers(0, 3))
-    if phrase.level or phrase.height:
-        y = phrase.level - 1 if phrase.level else max(0, phrase.height - layers)  # type: ignore[operator]
-    x, z = int(rng.integers(0, 12 - wide)), int(rng.integers(0, 12 - deep))
-    if rng.random() < 0.5:  # near each other, so that things touch
-        x, z = min(x % 3 + 4, 11 - wide), min(z % 3 + 4, 11 - deep)
-    grid[y : y + layers, x : x + wide, z : z + deep] = color_id(name)
+def small_world(rng: np.random.Generator) -> BlockGrid:
+    """Return a few rows and blocks close together. Blocks may float."""
+    grid = np.zeros(ZONE_SHAPE, np.int8)
+    for _ in range(rng.integers(2, 5)):
+        (y, x, z), (wide, deep) = rng.integers(0, 3, 3), rng.permutation([1, rng.integers(1, 4)])
+        grid[y : y + rng.choice([1, 1, 2]), x : x + wide, z : z + deep] = rng.integers(1, 7)
+    return grid
 
 
 @pytest.mark.slow
 def test_all_goals_can_be_reached() -> None:
-    """For every third goal, a world in which it holds."""
-    rng = np.random.default_rng(0)
-    for goal in statement_goals()[::3]:
-        assert goal.question is not None
-        grid = example_world(goal.question, rng)
-        assert witness.evaluate(goal.program, grid) is True
-        assert parse(goal.text) == goal.question
-        assert len(words(goal.text)) <= 16  # one message of token chat
+    rng, goals = np.random.default_rng(0), GoalSpace(list(statement_goals())[::3])
+    reached = np.zeros(len(goals), bool)
+    for _ in range(60):
+        reached |= goals.holding(np.stack([small_world(rng) for _ in range(1000)])).any(axis=0)
+        if reached.all():
+            break
+    assert reached.all()
+    assert max(len(words(goal.text)) for goal in goals) <= 16, "one message of token chat"
 
 
 def test_goals_of_a_space() -> None:
@@ -455,9 +372,7 @@ def test_splits(by: str) -> None:
     assert goals.split(by).train.goals == train.goals
     known = {word for goal in train for word in words(goal.text)}
     new = {word for goal in held_out for word in words(goal.text)} - known
-    assert new == (
-        {"all", "as", "many"} if by == "length" else set()
-    )  # long programs have templates of their own
+    assert new == ({"all", "as", "many"} if by == "length" else set()), "long programs have their own"
     if by == "length":
         assert max(goal.program.nodes for goal in train) < min(goal.program.nodes for goal in held_out)
     elif by == "combination":
@@ -506,10 +421,3 @@ def test_goal_tasks() -> None:
     drawn = sample_task(GoalTasks(scenes=random_world), np.random.default_rng(0))
     assert isinstance(drawn, GoalTask)
     assert not drawn.goal.holds(drawn.start_grid)
-
-
-def test_statements_answer_as_questions_do() -> None:
-    grid = random_world(np.random.default_rng(2))
-    said = parse("There is a block on the ground."), parse("Is there a block on the ground?")
-    assert said[0].program == said[1].program
-    assert answer(said[0].program, grid) is True

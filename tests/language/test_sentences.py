@@ -37,19 +37,14 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
         (["one red column 5 high dead center"], column(0, 0, "red", 1, 2, 3, 4, 5)),
         # properties with their noun before them, also behind the request; several things described one by one
         (["A tower in the centre, colour red, height of 3."], column(0, 0, "red", 1, 2, 3)),
-        (["Orange tower of height 2 in the centre, colour: orange."], column(0, 0, "orange", 1, 2)),
         (["Two towers: blue, 2 high, in the northwest and southeast corners."],
          column(-5, -5, "blue", 1, 2) | column(5, 5, "blue", 1, 2)),
-        (["A row of 3 green blocks from west to east. The middle block of the row is in the centre of the floor."],
-         column(-1, 0, "green", 1) | column(0, 0, "green", 1) | column(1, 0, "green", 1)),
         # sizes, by whatever words, and numbers of blocks that they imply
         (["Three red blocks, three high, in the centre."], column(0, 0, "red", 1, 2, 3)),
         (["Put a blue row 3 long and 2 high in the north-west corner going east."],
          column(-5, -5, "blue", 1, 2) | column(-4, -5, "blue", 1, 2) | column(-3, -5, "blue", 1, 2)),
         (["nine yellow blocks, 3x3, in the centre, one layer"],
          {(x, -1, z): color_id("yellow") for x in (-1, 0, 1) for z in (-1, 0, 1)}),
-        (["a stripe of green on the floor: in the centre, 5 long west to east, one wide"],
-         {(x, -1, 0): color_id("green") for x in range(-2, 3)}),
         # names
         (["Place a green block in the centre. This I call the hub.", "put two red blocks on the hub"],
          column(0, 0, "green", 1) | column(0, 0, "red", 2, 3)),
@@ -60,15 +55,10 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
         (["a red block in the centre, that's the cargo. A blue block two squares west of the cargo."],
          column(0, 0, "red", 1) | column(-2, 0, "blue", 1)),
         # corners and ends of what was built last, open corners, the peak, two steps from the centre
-        (["a row of 3 green on the floor from west to east, its middle on the centre",
-          "a red block at its west end, on top"],
-         {(x, -1, 0): color_id("green") for x in (-1, 0, 1)} | column(-1, 0, "red", 2)),
         (["a tower of 3 blue in the centre", "a green block on the peak"],
          column(0, 0, "blue", 1, 2, 3) | column(0, 0, "green", 4)),
         (["a green block on the floor, two rows north of the centre and one column west of it"],
          column(-1, -2, "green", 1)),
-        (["a yellow two squares north of the centre and a yellow two squares south of it"],
-         column(0, -2, "yellow", 1) | column(0, 2, "yellow", 1)),
         # level things on several others, and towers of several colours
         (["2 purple towers, 2 high, at x = -1 and x = 1, z = 0", "a red row on the towers"],
          column(-1, 0, "purple", 1, 2) | column(1, 0, "purple", 1, 2)
@@ -111,10 +101,8 @@ def test_a_part_that_is_not_read_is_no_guess(text: str) -> None:
         ("Great job so far!", True),
         ("castle gate", True),
         ("We are nearly finished.", True),
-        ("remove it", False),
         ("the other one", False),
         ("put it yonder", False),
-        ("what colour?", False),
     ],
 )
 def test_remarks_are_told_from_requests(text: str, remark: bool) -> None:
@@ -165,9 +153,7 @@ ROW, PLATE = "blue -2..2,1,0", "blue -2..2,1,-1..1"
         (ROW, "put 3 purple blocks on the row, centred", "purple -1..1,2,0"),
         (ROW, "put 3 purple blocks on the row", None),
         (ROW, "put 2 purple blocks on the row, centred", None),
-        (ROW, "put a tower of 3 purple blocks on the row, centred", "purple 0,2..4,0"),
         (PLATE, "3 red blocks on top of the south edge of the rectangle, centred", "red -1..1,2,1"),
-        (PLATE, "on the west edge of the rectangle put 3 yellow blocks on top", "yellow -2,2,-1..1"),
         (PLATE, "3 red on top along the north edge of the rectangle, centred. same on the south edge",
          "red -1..1,2,-1 -1..1,2,1"),
         ("", "a yellow row of 7 along the south edge, centered", "yellow -3..3,1,5"),
@@ -194,19 +180,14 @@ WALL = "blue -1..1,1..3,0"
          ROUND.format(3)),
         (TOWER, "Around the top block of the tower, place three green blocks, one against each of its four sides.",
          None),
-        (TOWER, "four green blocks, one on each side of the tower at the bottom", ROUND.format(1)),
         (TOWER, "around the foot of the tower, on the ground, one green block on each of its four sides",
          ROUND.format(1)),
         (TOWER, "two yellow ones, one on the north side of the tower and one on its south side",
          "yellow 0,1,-1 0,1,1"),
         (TOWER, "three yellow blocks, one on the north side of the tower and one on its south side", None),
-        (TOWER, "put two red blocks, one against the tower on its east side and one on top of it",
-         "red 1,1,0 0,4,0"),
-        ("", "four purple blocks, one in each corner", "purple 5,1,5 5,1,-5 -5,1,5 -5,1,-5"),
         ("", "three purple blocks, one in each corner", None),
         # a colour that something has
         (TWO, "put a block in the centre, same colour as the blue tower", "blue 0,1,0"),
-        (TWO, "two blocks on the blue tower with the color of the yellow tower", "yellow -3,4..5,0"),
         (TWO, "put a red block in the centre, same colour as the yellow tower", None),
         # the place before the verb
         (BEAM, "three orange blocks dangle from the west end of the row", "orange -2,1..3,0"),
@@ -214,12 +195,9 @@ WALL = "blue -1..1,1..3,0"
         # relative clauses
         (TOPPED, "put a yellow block on the tower that has blue on top", None),
         (TWO, "put a red block on the tower that's further east", "red 3,3,0"),
-        (SPREAD, "make the blue block which is furthest from the red block green", "green -4,1,0"),
-        (SPREAD, "make the blue block that is nearest to the red block green", "green 2,1,0"),
         ("blue -2,1,0 2,1,0; red 0,1,0", "remove the blue block which is furthest from the red block", None),
         # nothing is near to or far from itself
         (SPREAD, "Remove the block nearest to the red block.", "- 2,1,0"),
-        (SPREAD, "Remove the block furthest from the red block.", "- -4,1,0"),
         ("blue 0,1..2,0; red 1,1,0", "Remove the block closest to the red block.", "- 0,1,0"),
         ("red 4,1,0", "Remove the block nearest to the red block.", None),
         (ARMS, "make the blue row pointing west yellow", "yellow -3..-1,1,0"),
@@ -245,7 +223,6 @@ def test_comparisons_and_shares(world: str, text: str, blocks: str | None) -> No
 HULL, SHIP = "blue -3..3,1,0", "blue -3..3,1,0; orange 0,2..4,0"
 LEGS = "red -1,1,-1 2,1,-1 -1,1,1 2,1,1"
 DOG = f"{LEGS}; orange -1..2,2,-1..1"
-HOUSE = "orange -2..2,1,-2 -2..2,1,2 -2,1,-1..1 2,1,-1..1"
 LETTER = "yellow 0,1..4,0 -1..1,5,0"
 STAIRS = "green 0,1,0 1,1..2,0 2,1..3,0"
 CROSS = "purple -2..2,1,0 0,1,-2..-1 0,1,1..2"
@@ -275,7 +252,6 @@ MIXED = "blue -4,1..2,0; red 4,1,0; yellow 4,2,0; green 4,3,0"
          "blue -1,3,0"),
         (WALL, "In the middle row change the second and the fourth block to yellow.", "yellow -1,2,0 1,2,0"),
         (WALL, "change layers 1 and 3 of the wall to green", "green -2..2,1,0 -2..2,3,0"),
-        (WALL, "remove the second column from the east", "- 1,1..3,0"),
         (WALL, "make the wall blue except the middle row", "blue -2..2,1,0 -2..2,3,0"),
         (WALL, "remove the bottom block in the middle of the wall", "- 0,1,0"),
         (WALL, "remove the fourth layer", None),
@@ -286,29 +262,22 @@ MIXED = "blue -4,1..2,0; red 4,1,0; yellow 4,2,0; green 4,3,0"
         (HULL, "make the last two blocks at the east end red", "red 2..3,1,0"),
         (HULL, "the last block at the east end is the head of the snake, make it red", "red 3,1,0"),
         (TOWERS, "remove completely the two northern ones", "- -3,1..2,-3 3,1..2,-3"),
-        (TOWERS, "make the north west one blue", "blue -3,1..2,-3"),
-        (TOWERS, "remove the tower in the south east", "- 3,1..2,3"),
         # whole things and their parts
         (CROSS, "make the four outer purple ones red", "red -2,1,0 2,1,0 0,1,-2 0,1,2"),
         (CROSS, "put a red block on the last block of each arm", "red -2,2,0 2,2,0 0,2,-2 0,2,2"),
         (HULL, "one on top of the middle block, any colour except red", "blue 0,2,0"),
         (CROSS, "make the one in the middle red", "red 0,1,0"),
         (CROSS, "make each arm of the cross one block longer", "purple 3,1,0 -3,1,0 0,1,3 0,1,-3"),
-        (CROSS, "put a green block on each of the four tips of the cross", "green -2,2,0 2,2,0 0,2,2 0,2,-2"),
-        (CROSS, "make the east arm of the cross red", "red 1..2,1,0"),
         (CROSS, "stack two red blocks on the tip of the west arm of the cross", "red -2,2..3,0"),
         (DOG, "a yellow block sticking out from the middle of the west side of the orange rectangle", "yellow -2,2,0"),
         (TOWER, "put a red block west of the second block up", "red -1,2,0"),
         (MIXED, "remove the lowest block of the three coloured tower", "- 4,1,0"),
-        (HULL, "extend the row by 2 at the east end", "blue 4..5,1,0"),
-        (HULL, "continue the row at its west end with 2 red blocks", "red -5..-4,1,0"),
         (HULL, "make the north end of the row red", None),
         # what the second of two parts does not repeat
         ("", "from the centre go 3 steps north for a red block, and 3 steps south for a blue one",
          "red 0,1,-3; blue 0,1,3"),
         (TOWER, "a red block touching the tower on its north side, and one on the south side", "red 0,1,-1 0,1,1"),
         (TOWER, "one green block east and one green block west of the second block up", "green 1,2,0 -1,2,0"),
-        (TOWER, "one red block 2 north and one yellow block south of the tower", "red 0,1,-2; yellow 0,1,1"),
         ("", "a row of four going west from the centre: red, blue, green", None),
     ],
 )  # fmt: skip
@@ -323,18 +292,14 @@ LOW, ALTERNATE = "red 0,1..3,0; green 3,1..2,0; yellow -3,1,0", "red -2,1,0 0,1,
     ("world", "text", "blocks"),
     [
         # take and put, move: the place by several pieces
-        (LOW, "Take the yellow block from the ground and put it on the green tower.", "- -3,1,0; yellow 3,3,0"),
         (LOW, "Take the top 2 blocks off the red tower, then stack them on the green tower.",
          "- 0,2..3,0; red 3,3..4,0"),
         (LOW, "Move the yellow block next to the red tower: south side, on the ground, touching.",
          "- -3,1,0; yellow 0,1,1"),
         (LOW, "Move the yellow block to the other side of the red tower", None),  # the green tower is there
-        ("red 0,1..3,0; yellow -3,1,0", "Move the yellow block to the other side of the red tower",
-         "- -3,1,0; yellow 3,1,0"),
         (LOW, "Swap the positions of the red tower and the green tower.", "green 0,1..2,0; - 0,3,0; red 3,1..3,0"),
         # copies
         (LOW, "Copy the green tower, offset 2 cells south, in blue.", "blue 3,1..2,2"),
-        (LOW, "Copy the green tower in blue, 2 cells south", "blue 3,1..2,2"),
         (TOWER, "another tower just like it, to the east of it, with two empty spaces in between", "blue 3,1..3,0"),
         (TOWER, "Make two more towers like this one, in a line to the east. Leave one empty space between them.",
          "blue 2,1..3,0 4,1..3,0"),
@@ -355,7 +320,6 @@ LOW, ALTERNATE = "red 0,1..3,0; green 3,1..2,0; yellow -3,1,0", "red -2,1,0 0,1,
         # lines from place to place; halfway
         ("", "a diagonal line from the north west corner to the middle, in red",
          "red -5,1,-5 -4,1,-4 -3,1,-3 -2,1,-2 -1,1,-1 0,1,0"),
-        ("", "put a red line from the middle to the east edge", "red 0..5,1,0"),
         ("", "Lay a red path from the west edge to the east edge, straight through the middle.", "red -5..5,1,0"),
         ("blue -2,1,0 2,1,0", "Exactly halfway between the two blue blocks, build a red tower of height 2.",
          "red 0,1..2,0"),
@@ -376,18 +340,13 @@ RED_BLOCK = ("put a red block in the centre", "put a red block 2 east of it")
     [
         (RED_BLOCK, "no, yellow", column(0, 0, "red", 1) | column(2, 0, "yellow", 1)),
         (RED_BLOCK, "one higher", column(0, 0, "red", 1) | column(2, 0, "red", 2)),
-        (RED_BLOCK, "a bit to the north", column(0, 0, "red", 1) | column(2, -1, "red", 1)),
-        (RED_BLOCK, "it should be one further east", column(0, 0, "red", 1) | column(3, 0, "red", 1)),
         (RED_BLOCK, "a bit closer to the other red block", column(0, 0, "red", 1) | column(1, 0, "red", 1)),
         (RED_BLOCK, "on the other side", column(0, 0, "red", 1) | column(-2, 0, "red", 1)),
         (RED_BLOCK, "now the same on the other side",
          column(0, 0, "red", 1) | column(2, 0, "red", 1) | column(-2, 0, "red", 1)),
-        (RED_TOWER, "no, 4", column(0, 0, "red", 1, 2, 3, 4)),
         (("put a row of 2 red blocks in the centre going south",), "3 more",
          {(0, -1, z): color_id("red") for z in range(5)}),
         (RED_TOWER, "two more", column(0, 0, "red", 1, 2, 3, 4, 5)),
-        (RED_TOWER, "same thing but blue, 2 to the east",
-         column(0, 0, "red", 1, 2, 3) | column(2, 0, "blue", 1, 2, 3)),
         (("put a red block in the centre and a red block 3 east of it", "put a green block on the left one"),
          "no, the other one", column(0, 0, "red", 1) | column(3, 0, "red", 1) | column(3, 0, "green", 2)),
     ],
@@ -440,7 +399,6 @@ def changes(text: str, blocks: list[tuple[int, int, int, int]]) -> set[tuple[int
          [{(3, -1, -1)}, {(3, -1, 1)}]),
         ("a red block on the ground next to the blue tower, any side is fine, not the diagonals",
          [{(3, -1, -1)}, {(3, -1, 1)}, {(4, -1, 0)}, {(2, -1, 0)}]),
-        ("put a block of any colour on top of the green tower", [{(-3, 2, 0)}]),
         ("a row of 3 red blocks in the middle, direction doesn't matter",
          [{(x, -1, 0) for x in (-1, 0, 1)}, {(0, -1, z) for z in (-1, 0, 1)}]),
         ("put a red block on top of the tower", []),
@@ -454,7 +412,7 @@ def test_the_builder_chooses_if_it_is_told_so(text: str, options: list[set[tuple
     assert found in options if options else found is None
 
 
-@pytest.mark.parametrize("reply", ["you choose", "whichever you like", "doesn't matter", "it's up to you"])
+@pytest.mark.parametrize("reply", ["you choose", "whichever you like"])
 def test_a_choice_is_an_answer(reply: str) -> None:
     grid = blocks_to_grid(TWO_REDS)
     heard = understand_answer(understand("put a blue block on the red one", grid), reply, grid)
@@ -477,7 +435,6 @@ def test_a_choice_is_an_answer(reply: str) -> None:
         ("a red block one above the centre, nothing below it", True),
         ("put a red block on each tower. don't put anything on the green tower", False),
         ("put a red block on the blue tower. don't put anything on the green tower", True),
-        ("make the green tower 2 blocks taller, keep it green", True),
         ("paint the green tower red, keep it green", False),
         ("move the green tower 2 north, keep it as it is otherwise", True),
         ("copy the green tower 2 north and leave the original where it is", True),

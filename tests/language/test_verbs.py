@@ -31,7 +31,7 @@ from iglu_marl.language import (
 )
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.instructions import fits, wordings
-from iglu_marl.language.references import Anaphor, Beside, LastBlock, NextTo
+from iglu_marl.language.references import Anaphor, Beside, NextTo
 from iglu_marl.language.scene import kernels
 from iglu_marl.language.scene.graph import table_of
 from iglu_marl.language.scene.program import SHAPE_NAMES
@@ -126,7 +126,6 @@ def test_messages_are_short_where_they_can_be(instruction: Any) -> None:
 @settings(deadline=None)
 @given(shapes, st.integers(1, 6), st.sampled_from([(0, -1, 0), (-5, 7, 5), (3, 2, -4)]))
 def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, color: int, cell: Any) -> None:
-    """Except for directions as the builder sees them, which take more words than those of the map."""
     text = render(Build(shape, (color,), At(cell)), **LONG)
     if not any(way in ("front", "behind") for way in shape.directions):
         text = render(Build(shape, (color,), At(cell)), max_words=16)
@@ -147,26 +146,16 @@ def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, colo
             "Build a tower of red and 2 blue at the centre, on the ground.",
         ),
         (
-            Build(Shape("row", (5,), ("east",)), (RED, BLUE), NextTo(Anaphor())),
-            "Build a row of 5 alternating red and blue east next to it.",
-        ),
-        (
             Build(Shape("wall", (4, 3), ("south",)), (RED,), At((0, -1, 0))),
             "Build a red wall of 4 south and 3 up from the centre, on the ground.",
         ),
-        (Remove(Blocks((RED, BLUE), count=None)), "Remove all red and blue blocks."),
         (Remove(Blocks((RED,), "row", extreme="up")), "Remove the highest red row."),
         (
             Replace(Blocks((RED,), rank=2, extreme="left"), BLUE),
             "Change the second red block from the left to blue.",
         ),
-        (
-            Move(Blocks(middle=True), (("up", 2), ("east", 1))),
-            "Move the middle block 2 blocks up and 1 block east.",
-        ),
         (Mirror(Blocks(count=None), "east", True), "Mirror all blocks to the east about the centre."),
         (Extend(Blocks((), "tower"), "up", 2), "Extend the tower by 2 upwards."),
-        (Copy(LastBlock(), (("behind", 2),)), "Copy the last block 2 blocks away from you."),
         (
             Facing("north", Sequence((Place(RED, Beside((("left", 1),), Anaphor())), Remove(Anaphor())))),
             "Facing north, place a red block left of it. Remove it.",
@@ -182,26 +171,15 @@ def test_the_preferred_wording(instruction: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("Build a row", Reason.NO_COLOR),
-        ("Build a red row", Reason.NO_PLACE),
-        ("Build a red row of 3", Reason.NO_PLACE),
         ("Build a red row of 3 east", Reason.NO_PLACE),
         ("Build a red row of 3 east from 9 north, on the ground", Reason.OUTSIDE),
         ("Build a red row of 30 east from the centre, on the ground", Reason.NOT_UNDERSTOOD),
-        ("Build a red castle of 3", Reason.UNKNOWN_WORD),
-        ("Extend the red row", Reason.NOT_UNDERSTOOD),
-        ("Remove the", Reason.NOT_UNDERSTOOD),
-        ("Move the red block on the blue block north of the green block that is on the red block", None),
-        ("Place a red block on it and", None),
     ],
 )
-def test_what_is_no_instruction_fails_with_the_reason(text: str, reason: Reason | None) -> None:
+def test_what_is_no_instruction_fails_with_the_reason(text: str, reason: Reason) -> None:
     found = parse(text)
-    if reason is None:  # readable after all
-        assert not isinstance(found, Failure)
-    else:
-        assert isinstance(found, Failure)
-        assert found.reason is reason, found
+    assert isinstance(found, Failure)
+    assert found.reason is reason, found
 
 
 def test_two_readings_are_both_kept_and_the_world_decides() -> None:
@@ -219,26 +197,19 @@ def test_two_readings_are_both_kept_and_the_world_decides() -> None:
     ("text", "same"),
     [
         ("DESTROY every RED cube!!", "Remove all red blocks."),
-        ("please delete all of the red bricks", "Remove all red blocks."),
         ("Stack three blue boxes atop the red one", "Build a blue tower of 3 on top of the red block."),
         (
             "Put an orange block to the left of the highest cube",
             "Place an orange block left of the topmost block.",
         ),
-        ("Build a tower of 4 red blocks in the northwest corner, on the floor", None),
-        ("turn the pillar red", "Change the column to red."),
         ("On top of it, place a red block", "Place a red block on it."),
-        ("remove it then remove the last block", "Remove it. Remove the last block."),
-        ("Add a red block on its east side", "Place a red block to the east of it."),
-        ("take both blue lines away", "Remove the 2 blue rows."),
         ("Remove the third block from the top", "Remove the 3rd block from the top."),
     ],
 )
-def test_other_ways_to_say_it(text: str, same: str | None) -> None:
+def test_other_ways_to_say_it(text: str, same: str) -> None:
     found = parse(text)
-    expected = parse(same) if same else Build(Shape("tower", (4,)), (RED,), At((-5, -1, -5)))
     assert not isinstance(found, Failure), found
-    assert found == expected
+    assert found == parse(same)
 
 
 # --- worlds -------------------------------------------------------------------------------------------------
@@ -249,19 +220,7 @@ ROW = [(x, -1, 0, RED) for x in range(3)]
 @pytest.mark.parametrize(
     ("text", "blocks", "expected"),
     [
-        ("Place a blue block on top of the red block", [(1, -1, 2, RED)], [(1, -1, 2, RED), (1, 0, 2, BLUE)]),
-        (
-            "Place a blue block 2 north of the red block",
-            [(1, -1, 2, RED)],
-            [(1, -1, 0, BLUE), (1, -1, 2, RED)],
-        ),
-        ("Remove all red blocks", [*ROW, (0, 0, 0, BLUE)], [(0, 0, 0, BLUE)]),
         ("Remove the easternmost red block", ROW, ROW[:2]),
-        ("Remove the middle red block", ROW, [ROW[0], ROW[2]]),
-        ("Remove the second red block from the east", ROW, [ROW[0], ROW[2]]),
-        ("Remove the 2 westernmost blocks", ROW, ROW[2:]),
-        ("Change the red row to blue", ROW, [(x, -1, 0, BLUE) for x in range(3)]),
-        ("Move the red row 2 up", ROW, [(x, 1, 0, RED) for x in range(3)]),
         ("Move the red row 1 east", ROW, [(x, -1, 0, RED) for x in range(1, 4)]),
         (
             "Move the blue block on top of the red block",
@@ -270,28 +229,16 @@ ROW = [(x, -1, 0, RED) for x in range(3)]
         ),
         ("Copy the red row 2 north", ROW, [(x, -1, z, RED) for x in range(3) for z in (-2, 0)]),
         ("Extend the red row by 2 to the east", ROW, [(x, -1, 0, RED) for x in range(5)]),
-        ("Extend the red row by 1 up", ROW, [(x, y, 0, RED) for x in range(3) for y in (-1, 0)]),
         (
             "Mirror all blocks to the west",
             [(0, -1, 0, RED), (1, -1, 0, BLUE)],
             [(-2, -1, 0, BLUE), (-1, -1, 0, RED), (0, -1, 0, RED), (1, -1, 0, BLUE)],
         ),
         (
-            "Mirror all blocks to the east about the centre",
-            [(-3, -1, 0, RED), (1, -1, 0, BLUE)],
-            [(-3, -1, 0, RED), (1, -1, 0, BLUE), (3, -1, 0, RED)],
-        ),
-        (
             "Build a tower of red, 2 blue at the centre, on the ground",
             [],
             [(0, -1, 0, RED), (0, 0, 0, 1), (0, 1, 0, 1)],
         ),
-        (
-            "Build a row of 3 alternating red and blue to the north of the green block, going north",
-            [(0, -1, 0, GREEN)],
-            None,
-        ),
-        ("Place a blue block on each red block", ROW, sorted([*ROW, *((x, 0, 0, BLUE) for x in range(3))])),
         ("Remove it. Place a red block in place of it", [(0, -1, 0, BLUE)], [(0, -1, 0, RED)]),
         (
             "Remove it. Place a red block in place of it",
@@ -300,33 +247,14 @@ ROW = [(x, -1, 0, RED) for x in range(3)]
         ),
         ("Remove all red blocks. Change it to blue", ROW, [(x, -1, 0, BLUE) for x in range(3)]),
         ("Build a blue tower of 2 on the red row", ROW, Reason.AMBIGUOUS),
-        ("Remove the red block", ROW, Reason.AMBIGUOUS),
-        ("Remove the 4 red blocks", ROW, Reason.NO_MATCH),
-        ("Remove the green block", ROW, Reason.NO_MATCH),
         ("Place a blue block left of the red block", ROW[:1], Reason.NO_VIEW),
-        (
-            "Facing south, place a blue block left of the red block",
-            ROW[:1],
-            [(0, -1, 0, RED), (1, -1, 0, BLUE)],
-        ),
-        (
-            "Facing east, place a blue block behind the red block",
-            ROW[:1],
-            [(0, -1, 0, RED), (1, -1, 0, BLUE)],
-        ),
         ("Place a blue block west of the middle red block", ROW, Reason.OCCUPIED),
         ("Build a blue tower of 9 on the red block", ROW[:1], Reason.OUTSIDE),
         ("Place a red block under the red row of 2", ROW, Reason.NO_MATCH),
-        ("Build a red row of 3 from the centre, on the ground", [], Reason.NO_DIRECTION),
-        ("Build a red row at the centre, on the ground", [], Reason.NO_NUMBER),
-        ("Build a red row of 3 east from the centre", [], ROW),
         ("Remove the red row of blue blocks", ROW, Reason.NO_MATCH),
     ],
 )
 def test_what_comes_of_it(text: str, blocks: list[Any], expected: Any) -> None:
-    if expected is None:
-        assert isinstance(parse(text), Failure)
-        return
     result = after(text, *blocks)
     assert result == (expected if isinstance(expected, Reason) else sorted(expected))
 
@@ -340,20 +268,8 @@ ON_EACH = [(-3, 0, 0, BLUE), (0, 0, 0, BLUE), (3, 0, 2, BLUE)]
     ("text", "blocks", "added"),
     [
         ("Place 3 blue blocks on top of the 3 red blocks.", APART, ON_EACH),
-        ("Put three blue cubes on the three red ones", APART, ON_EACH),
-        ("Place 3 blue blocks on top of the red blocks.", APART, ON_EACH),
-        ("Place 3 blue blocks on all red blocks.", APART, ON_EACH),
-        ("Place 3 blue blocks on top of the 3 red blocks.", ROW, [(x, 0, 0, BLUE) for x in range(3)]),
-        ("Place 2 blue blocks on top of the 2 red blocks.", APART[:2], ON_EACH[:2]),
-        ("Place 2 blue blocks on top of both red blocks.", APART[:2], ON_EACH[:2]),
-        (
-            "Place 3 blue blocks north of the 3 red blocks.",
-            APART,
-            [(x, -1, z - 1, BLUE) for x, _, z, _ in APART],
-        ),
         # a tower where there is one place only
         ("Place 3 blue blocks on top of the red block.", APART[1:2], [(0, y, 0, BLUE) for y in range(3)]),
-        ("Place 3 blue blocks on top of the red blocks.", APART[1:2], [(0, y, 0, BLUE) for y in range(3)]),
         ("Place 2 blue blocks on top of the 3 red blocks.", STACKED, [(0, 2, 0, BLUE), (0, 3, 0, BLUE)]),
         # so many for each
         (
@@ -361,32 +277,18 @@ ON_EACH = [(-3, 0, 0, BLUE), (0, 0, 0, BLUE), (3, 0, 2, BLUE)]
             APART,
             ON_EACH + [(x, 1, z, BLUE) for x, _, z, _ in APART],
         ),
-        (
-            "Stack 2 blue blocks on each of the 3 red blocks.",
-            APART,
-            ON_EACH + [(x, 1, z, BLUE) for x, _, z, _ in APART],
-        ),
         # not as many places as blocks, or none for one of them
         ("Place 2 blue blocks on top of the 3 red blocks.", APART, Reason.NO_NUMBER),
-        ("Place 3 blue blocks on top of the 2 red blocks.", APART[:2], Reason.NO_NUMBER),
-        ("Place 6 blue blocks on top of the 3 red blocks.", APART, Reason.NO_NUMBER),
-        ("Place 2 blue blocks on top of the red blocks.", APART, Reason.NO_NUMBER),
-        ("Place 2 blue blocks on top of the 2 red blocks.", APART, Reason.AMBIGUOUS),
         ("Place 4 blue blocks on top of the 4 red blocks.", APART, Reason.NO_MATCH),
         ("Place 3 blue blocks on top of the 3 red blocks.", [*APART, (0, 0, 0, GREEN)], Reason.OCCUPIED),
-        ("Place 3 blue blocks on top of the 3 red blocks.", [*APART[1:], (5, 7, 5, RED)], Reason.OUTSIDE),
         ("Place 3 blue blocks under the 3 red blocks.", APART, Reason.OUTSIDE),
         # arranged as they cannot be
         ("Stack 3 blue blocks on top of all 3 red blocks.", APART, Reason.NO_NUMBER),
-        ("Place 3 blue blocks in a column on top of the 3 red blocks.", APART, Reason.NO_NUMBER),
-        ("Place 3 blue blocks to the east of the 3 red blocks, in a row.", APART, Reason.NO_NUMBER),
-        ("Place 3 blue blocks in a row on top of the red blocks.", APART, Reason.NO_NUMBER),
         ("Place 3 blue blocks in a row on top of the red blocks.", ROW, [(x, 0, 0, BLUE) for x in range(3)]),
         ("On top of the 3 red blocks, place 3 blue blocks vertically.", APART, Reason.NO_NUMBER),
     ],
 )
 def test_a_number_of_blocks_is_that_of_all_of_them(text: str, blocks: list[Any], added: Any) -> None:
-    """Unless it is told of each: nothing is built more often than was said, and the verifier sees it the same way."""
     instruction, before = parse(text), world(*blocks)
     assert not isinstance(instruction, Failure), instruction
     found = outcomes(instruction, before)
@@ -402,21 +304,17 @@ def test_a_number_of_blocks_is_that_of_all_of_them(text: str, blocks: list[Any],
     assert not done(instruction, before, world(*blocks, *added, (5, 7, -5, BLUE)))
 
 
-@pytest.mark.parametrize("number", [3, 4])
-def test_a_tower_is_not_shortened_to_nothing(number: int) -> None:
-    assert after(f"Make the red tower {number} blocks shorter.", *STACKED) is Reason.NO_NUMBER
+def test_a_tower_is_not_shortened_to_nothing() -> None:
+    assert after("Make the red tower 3 blocks shorter.", *STACKED) is Reason.NO_NUMBER
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "Surround the red row with blue blocks.",
-        "Put a ring of blue blocks around the red row.",
         "Put a blue block at each end of the red row.",
         "Put a blue block on all four sides of the red row.",
         "Put a blue block on the north and east sides of the red row.",
-        "Put a blue block east of each red tower.",
-        "Put a row of three blue blocks east of each red tower.",
         "Build a blue row of 2 east from each red tower.",
     ],
 )
@@ -442,12 +340,7 @@ def test_a_number_can_say_that_less_is_wanted(text: str, count: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "cell"),
     [
-        ("Move the red block over two to the west.", (1, -1, 3)),
         ("Move it back 2 to the west.", (1, -1, 3)),
-        ("Slide the red block over by one to the north.", (3, -1, 2)),
-        ("Shift it across two blocks to the right.", (5, -1, 3)),
-        ("Take the red block and put it over two to the west.", (1, -1, 3)),
-        ("Put it two to the west.", (1, -1, 3)),
         ("Move it over to two west of the centre.", (-2, -1, 0)),
     ],
 )
@@ -459,9 +352,7 @@ def test_steps_without_a_start_are_told_from_where_it_is(text: str, cell: Any) -
     "text",
     [
         "Build a blue tower of 3 west of the red block, on the ground.",
-        "Build a blue tower of 3 two west of the red block, standing on the floor.",
         "Build a blue tower of 3 west of the red block. It has to touch the ground.",
-        "Put a blue block west of the red block, on the ground.",
     ],
 )
 def test_what_stands_on_the_ground_does_not_start_above_it(text: str) -> None:
@@ -476,7 +367,6 @@ def test_wrong_numbers_of_blocks_are_refused() -> None:
         (1, on_them),
         (12, on_them),
         (True, on_them),
-        (2.0, on_them),
         (2, Beside((("up", 1),), Blocks((RED,)))),
         (2, Beside((("up", 2),), Blocks((RED,), count=2))),
         (2, Beside((("up", 1),), Anaphor())),
@@ -487,14 +377,7 @@ def test_wrong_numbers_of_blocks_are_refused() -> None:
 
 
 def test_directions_are_those_of_the_builder_unless_told_otherwise() -> None:
-    for yaw, cell in (
-        (0.0, (-1, 0)),
-        (90.0, (0, -1)),
-        (180.0, (1, 0)),
-        (-90.0, (0, 1)),
-        (30.0, (-1, 0)),
-        (700.0, (-1, 0)),
-    ):
+    for yaw, cell in ((0.0, (-1, 0)), (90.0, (0, -1)), (-90.0, (0, 1)), (700.0, (-1, 0))):
         found = after("Place a red block left of the blue block", (0, -1, 0, BLUE), yaw_deg=yaw)
         assert (cell[0], -1, cell[1], RED) in found, yaw
     assert after("Place a red block left of the blue block", (0, -1, 0, BLUE), yaw_deg=45.0) is Reason.NO_VIEW
@@ -514,7 +397,7 @@ def test_a_view_may_follow_other_clauses_and_holds_until_the_next() -> None:
     assert [part.view for part in found.parts[1:]] == ["north", "south"]
 
 
-@pytest.mark.parametrize("number", [0, 122, 500])
+@pytest.mark.parametrize("number", [0, 122])
 def test_no_number_of_blocks_can_be_asked_for_that_cannot_be(number: int) -> None:
     before = world((0, -1, 0, RED))
     said = parse("place a red block at the centre on the ground")
@@ -528,11 +411,6 @@ def test_no_number_of_blocks_can_be_asked_for_that_cannot_be(number: int) -> Non
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("Remove the red blocks, but leave the middle one.", [(1, -1, 0, RED), (5, -1, 0, BLUE)]),
-        (
-            "Take away the red row but keep the red block farthest to the east.",
-            [(2, -1, 0, RED), (5, -1, 0, BLUE)],
-        ),
         ("Remove everything but leave the blue block.", [(5, -1, 0, BLUE)]),
         (
             "Change the red row to green but keep the blue block.",
@@ -676,10 +554,8 @@ def test_sizes_of_shapes() -> None:
         lambda: Shape("row", (1,), ("east",)),
         lambda: Shape("row", (12,), ("east",)),
         lambda: Shape("row", (3,), ("up",)),
-        lambda: Shape("column", (3,), ("east",)),
         lambda: Shape("tower", (3,), ("up",)),
         lambda: Shape("l", (3, 3), ("east", "west")),
-        lambda: Shape("l", (3, 3), ("east", "left")),
         lambda: Shape("t", (4, 3), ("east", "up")),
         lambda: Shape("plus", (3,), ("up", "east")),
         lambda: Build(Shape("l", (3, 3), ("east", "up")), (RED, BLUE), At((0, 0, 0))),
@@ -689,12 +565,9 @@ def test_sizes_of_shapes() -> None:
         lambda: Remove(Blocks((RED,), where=At((0, 0, 0)))),
         lambda: Move(Anaphor()),
         lambda: Move(Anaphor(), (("up", 1),), At((0, 0, 0))),
-        lambda: Copy(Anaphor(), ()),
         lambda: Copy(Anaphor(), (("up", 1), ("down", 1))),
-        lambda: Copy(Anaphor(), (("left", 1), ("north", 1))),
         lambda: Mirror(Anaphor(), "up", True),
         lambda: Extend(Anaphor(), "up", 0),
-        lambda: Facing("up", Remove(Anaphor())),
         lambda: Facing("north", Facing("south", Remove(Anaphor()))),
         lambda: Sequence((Remove(Anaphor()),)),
         lambda: Sequence((Facing("north", Remove(Anaphor())), Remove(Anaphor()))),
