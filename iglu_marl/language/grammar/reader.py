@@ -225,8 +225,9 @@ class Reader(Parser):
             ):  # "rotate it a quarter turn to the south"
                 yield view, end, cost
         if start == 0 or self.said[start - 1] == ".":
-            found = (read for category in _ALONE for read in self.read(category, start))
-            yield from (read for read in found if self.said[read[1] : read[1] + 1] in ([], ["."]))
+            for category in _ALONE:
+                for value, end, cost in self.read(category, start):
+                    yield from ((value, at, cost) for at in self._past_hedges(end))
         if after == "put":
             joined = start > at  # "to its left put a blue block, to its right a green one"
             for value, end, cost in self.read("elided" if joined else "fronted", start):
@@ -235,6 +236,13 @@ class Reader(Parser):
             yield from self.read("bare", start)
         if after == "announced":
             yield from self.read("elided", start)
+
+    def _past_hedges(self, at: int) -> list[int]:
+        """Return the end of a sentence of which only words such as "please" are left; [] if others are."""
+        if self.said[at : at + 1] in ([], ["."]):
+            return [at]
+        ends = {end for _, end, _ in self.read("hedge", at) if end > at}
+        return sorted({last for end in ends for last in self._past_hedges(end)})
 
     def _ending(self, at: int, last: int) -> list[tuple[Any, int, int]]:
         """Return the joining words at the end of a text, which ask for nothing."""
