@@ -212,7 +212,9 @@ def is_remark(text: str, context: Context) -> bool:
         return False
     pieces = [tokens(piece) for piece in re.split(r"[,.;!\n]", text)]
     rest = [word for piece in pieces if " ".join(piece) not in listed("interjection") for word in piece]
-    telling = changing_words() | (grammar().words_of("number", "side") - {"one", "a"})
+    agrees = said[0] in listed("agreeing")  # "yes, from west to east" answers a question
+    details = grammar().words_of("number") if agrees else grammar().words_of("number", "side")
+    telling = changing_words() | (details - {"one", "a"})
     return telling.isdisjoint(rest) and not any(map(is_number, rest))
 
 
