@@ -1,6 +1,6 @@
 """What becomes of every documented item of the IGLU tools and of CLEVR-Robot, and which test shows it.
 
-The tables of docs/conformance.md and docs/migration.md are made of these rows (`python tests/test_docs.py`);
+The tables of docs/conformance.md and docs/migration.md are made of these rows (`PYTHONPATH=. python tests/test_docs.py`);
 `compat/test_conformance.py` sees to it that no item is left out and that every test exists. A row is for one item, or for a
 few that belong together, in the words of its document.
 

@@ -1,6 +1,6 @@
 """README.md and docs/: every snippet runs, every command and link exists, every table agrees with the code.
 
-`python tests/test_docs.py` rewrites the tables of the pages from the code and keeps the columns written by hand. The
+`PYTHONPATH=. python tests/test_docs.py` rewrites the tables of the pages from the code and keeps the columns written by hand. The
 last part shows the deliberate differences that docs/dynamics.md lists, as far as no other test does.
 """
 
@@ -649,7 +649,7 @@ def test_tables_agree_with_the_code(page: str, name: str, table: str) -> None:
         return
     made = TABLES[name]()
     width = len(made[0])
-    assert [row[:width] for row in rows] == made, "run python tests/test_docs.py"
+    assert [row[:width] for row in rows] == made, "run PYTHONPATH=. python tests/test_docs.py"
 
 
 def test_every_table_is_in_the_docs() -> None:
