@@ -1,7 +1,7 @@
 """README.md and docs/: every snippet runs, every command and link exists, every table agrees with the code.
 
-`PYTHONPATH=. python tests/test_docs.py` rewrites the tables of the pages from the code and keeps the columns written by hand. The
-last part shows the deliberate differences that docs/dynamics.md lists, as far as no other test does.
+`PYTHONPATH=. python tests/test_docs.py` rewrites the tables of the pages from the code and keeps the columns written by
+hand. The last part shows the deliberate differences that docs/dynamics.md lists, as far as no other test does.
 """
 
 from __future__ import annotations
