@@ -196,6 +196,10 @@ _REQUIRED = re.compile(r"\b(?:it|they|you|th\w+)\b[^.,]*\b(?:should|must|ha[sv]e
 def is_remark(text: str, context: Context) -> bool:
     """Return whether a text asks for nothing: "Great job so far!"."""
     said = tokens(text)
+    pieces = [tokens(piece) for piece in re.split(r"[,.;!\n]", text)]
+    rest = [word for piece in pieces if " ".join(piece) not in listed("interjection") for word in piece]
+    if said and not rest:
+        return True
     if (
         "?" in text
         or said in ([], ["no"], ["nope"])
@@ -210,8 +214,6 @@ def is_remark(text: str, context: Context) -> bool:
         return False
     if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
         return False
-    pieces = [tokens(piece) for piece in re.split(r"[,.;!\n]", text)]
-    rest = [word for piece in pieces if " ".join(piece) not in listed("interjection") for word in piece]
     agrees = said[0] in listed("agreeing")  # "yes, from west to east" answers a question
     details = grammar().words_of("number") if agrees else grammar().words_of("number", "side")
     telling = changing_words() | (details - {"one", "a"})

@@ -88,6 +88,8 @@ def test_sentences_are_followed(texts: list[str], blocks: dict[tuple[int, int, i
         "Put a red block in the centre, it can have a blue one",
         "Remove the lid, put a red block in the centre",  # what comes first is no announcement
         "The tower is too plain. Put a red block on the one in the corner.",
+        "You placed a red block in the centre!",
+        "They built a red tower in the centre.",
     ],
 )
 def test_a_part_that_is_not_read_is_no_guess(text: str) -> None:
@@ -99,6 +101,8 @@ def test_a_part_that_is_not_read_is_no_guess(text: str) -> None:
     ("text", "remark"),
     [
         ("Great job so far!", True),
+        ("hi there", True),
+        ("Yes, from west to east.", True),
         ("castle gate", True),
         ("We are nearly finished.", True),
         ("the other one", False),
@@ -145,6 +149,8 @@ ROW, PLATE = "blue -2..2,1,0", "blue -2..2,1,-1..1"
 @pytest.mark.parametrize(
     ("world", "text", "blocks"),
     [
+        ("", "three red blocks at (0,0), (2,0) and (4,0)", "red 0,1,0 2,1,0 4,1,0"),
+        ("", "Put a green tower of two blocks at (-2, 1)", "green -2,1..2,1"),
         # ranges of coordinates, and pairs
         ("", "a red wall from x = -2 to 2 at z = 3, 2 high", "red -2..2,1..2,3"),
         ("", "orange floor, 3x2, x = -4..-2, z = -4..-2", None),

@@ -68,6 +68,7 @@ STATING = (Choose, Keep, Empty, AssertColor)
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*(?:[0-9]{1,2}[.)]|[A-Za-h]\))(?=\s*[A-Za-z])")
+_COLUMN = re.compile(r"\(\s*(-?\d+)\s*,\s*(-?\d+)\s*\)")
 _SPELLINGS: dict[str, str] = templates()["spellings"]
 _SHORT = frozenset(templates()["before_is"])
 """Words behind which "'s" is a verb."""
@@ -99,6 +100,7 @@ def grammar() -> Grammar:
 def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
     """Return the words of a text in lower case, with "." between sentences; a name of several words is one word."""
     plain = _NUMBERING.sub(" . ", text.replace("\u2019", "'"))
+    plain = _COLUMN.sub(r" x \1 z \2 ", plain)
     found: list[str] = []
     for word in _WORD.findall(plain.lower()):
         if word in ".;!?\n":
@@ -216,6 +218,8 @@ class Reader(Parser):
 
     def _clauses_from(self, start: int, at: int, after: str) -> Iterator[tuple[Any, int, int]]:
         """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
+        if self._reports(start) or (start > at and self._reports(start - 1)):
+            return
         for category in ("clause", "remark", "holds", "picked", "announced", "naming"):
             yield from self.read(category, start)
         for view, end, cost in self.read("viewed", start):
@@ -236,6 +240,13 @@ class Reader(Parser):
             yield from self.read("bare", start)
         if after == "announced":
             yield from self.read("elided", start)
+
+    def _reports(self, at: int) -> bool:
+        """Return whether a sentence begins at a word that says what somebody did: "You removed the red block!"."""
+        if at + 1 >= len(self.said):
+            return False
+        subject, verb = self.said[at : at + 2]
+        return subject in listed("reporting") and (verb.endswith("ed") or verb in listed("past"))
 
     def _past_hedges(self, at: int) -> list[int]:
         """Return the end of a sentence of which only words such as "please" are left; [] if others are."""
