@@ -132,7 +132,8 @@ def evaluate(
     for line in (*result.silences(), *model_lines(result.models())):
         console.print(line)
     if errors := sum(bool(row["error"]) for row in result.rows):
-        console.print(f"{errors} games ended with an error; see evaluation.md", style="bold red")
+        games = "game" if errors == 1 else "games"
+        console.print(f"{errors} {games} ended with an error; see evaluation.md", style="bold red")
     if failed := sum(not is_scored(row) for row in result.rows):
         console.print(f"{failed} of them are in no average; {resumes} them again")
     console.print(f"Tables and games: open {(output / 'evaluation.html').resolve()} in a browser")

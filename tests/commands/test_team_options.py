@@ -87,3 +87,23 @@ def test_options_replace_those_of_the_team(tmp_path: Path) -> None:
     config = read_recording(path)[0].header["config"]
     assert (config["architects"], config["max_steps"], config["controls"]) == (2, 9, "walking")
     assert (facts["task"], facts["steps"]) == ("bridge", 9)
+
+
+def test_an_error_of_an_agent_ends_an_evaluation_unless_it_keeps_going(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.py").write_text(
+        "from iglu_marl.agents import ScriptedBuilder\n\n\n"
+        "class Broken(ScriptedBuilder):\n"
+        "    def act(self, observation):\n"
+        "        raise RuntimeError('on purpose')\n"
+    )
+    words = ["evaluate", "--builder", "broken.py:Broken", "--controls", "flying", "--count", "1", "-o", "out"]
+    ended = CliRunner().invoke(app, words)
+    assert isinstance(ended.exception, Exception)
+    assert "on purpose" in str(ended.exception)
+    words[-1] = "kept"
+    kept = CliRunner().invoke(app, [*words, "--keep-going"])
+    assert kept.exit_code == 1, "games failed, but all were played"
+    assert "1 game ended with an error" in kept.output
