@@ -198,12 +198,12 @@ def is_remark(text: str, context: Context) -> bool:
     said = tokens(text)
     pieces = [tokens(piece) for piece in re.split(r"[,.;!\n]", text)]
     rest = [word for piece in pieces if " ".join(piece) not in listed("interjection") for word in piece]
-    if said and not rest:
+    if "?" in text or said in ([], ["no"], ["nope"]):
+        return False
+    if not rest:
         return True
     if (
-        "?" in text
-        or said in ([], ["no"], ["nope"])
-        or not asks_for_nothing(said)
+        not asks_for_nothing(said)
         or not listed("referring").isdisjoint(said)
         or any(near(word, grammar().words_of("color")) for word in unknown_words(said))
         or (begins_with_verb(text) and not grammar().words_of("noun1", "nounn").isdisjoint(said))

@@ -312,19 +312,19 @@ def problems(count: int, seed: int) -> tuple[list[str], int]:
             ("asked_plain", "of_things", "asked_loosely") if known else ("asked", "asked_loosely", "question")
         )
         question = Question(category, rng, world if known else None)
-        told = f"{question.text!r} (it: {question.topic}; {question.rules[-1]})"
+        asked = f"{question.text!r} (it: {question.topic}; {question.rules[-1]})"
         try:
             answer = world.answer(question.text, question.topic, question.level)
         except Exception as error:
-            found.append(f"{told} raises {error!r}")
+            found.append(f"{asked} raises {error!r}")
             continue
         if not answer and question.kind != "okay" and parse_small_talk(question.text) is None:
-            found.append(f"{told}: no answer")
+            found.append(f"{asked}: no answer")
         if parse_small_talk(question.text) is None and (truth := expected(question, world)) is not None:
             checked += 1
             look, wanted = truth
             if look(answer) != wanted:
-                found.append(f"{told}: {answer!r}, expected {wanted}")
+                found.append(f"{asked}: {answer!r}, expected {wanted}")
     return found, checked
 
 

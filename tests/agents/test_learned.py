@@ -230,11 +230,11 @@ def test_other_colors_are_answered_in_other_colors(torch: Any) -> None:
 def test_what_was_done_in_a_situation_is_not_looked_at(torch: Any) -> None:
     vocabulary, situation = Vocabulary([]), rich_situation()
     plain = example_of(situation, vocabulary)
-    told = example_of(situation, vocabulary, [NetAction(True, 3, -1, 3, 2), NetAction(False, 1, 0, 2, 6)])
+    answered = example_of(situation, vocabulary, [NetAction(True, 3, -1, 3, 2), NetAction(False, 1, 0, 2, 6)])
     model = fresh_model(torch)
-    assert np.array_equal(decoding.marginals(model, [plain]), decoding.marginals(model, [told]))
+    assert np.array_equal(decoding.marginals(model, [plain]), decoding.marginals(model, [answered]))
     assert not np.array_equal(
-        decoding.marginals(model, [plain]), decoding.marginals(model, [told], done=True)
+        decoding.marginals(model, [plain]), decoding.marginals(model, [answered], done=True)
     )
 
 

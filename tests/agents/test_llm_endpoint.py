@@ -562,8 +562,8 @@ def test_the_budget_is_kept_to_the_token(budget: int, server: LLMServer, backend
     )
     replies = made.complete([HELLO] * 40)
     assert server.billed <= budget
-    told = sum(reply.prompt_tokens + reply.completion_tokens for reply in replies)
-    assert told == sum(made.budget.spent) <= budget
+    spent = sum(reply.prompt_tokens + reply.completion_tokens for reply in replies)
+    assert spent == sum(made.budget.spent) <= budget
     refused = [reply for reply in replies if reply.failure is RequestFailure.OVER_BUDGET]
     assert refused
     if budget == 1:
@@ -834,8 +834,8 @@ def test_a_server_that_tempts_gets_clipped_text_or_nothing(said: str) -> None:
             assert "\n" not in utterance.text
         prompts = [message["content"] for asked in server.seen for message in asked["messages"][1:2]]
         for prompt in prompts:
-            told = prompt.partition("DIALOGUE SO FAR")[2].splitlines()
-            assert not [line for line in told if line.startswith("<")]
+            lines = prompt.partition("DIALOGUE SO FAR")[2].splitlines()
+            assert not [line for line in lines if line.startswith("<")]
         assert agents["builder"].stats.parse_failures > 0 or not played.dialogue
         for agent in agents.values():
             agent.close()

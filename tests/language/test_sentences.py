@@ -102,6 +102,7 @@ def test_a_part_that_is_not_read_is_no_guess(text: str) -> None:
     [
         ("Great job so far!", True),
         ("hi there", True),
+        ("no", False),
         ("Yes, from west to east.", True),
         ("castle gate", True),
         ("We are nearly finished.", True),
