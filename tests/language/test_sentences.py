@@ -110,7 +110,7 @@ def test_a_part_that_is_not_read_is_no_guess(text: str) -> None:
         ("put it yonder", False),
     ],
 )
-def test_remarks_are_told_from_requests(text: str, remark: bool) -> None:
+def test_remarks_and_requests_are_distinguished(text: str, remark: bool) -> None:
     assert is_remark(text, Context()) == remark
 
 

@@ -184,9 +184,8 @@ def read_recorded(
                 world = parse_world(pack.read(name, WORLD_LIMIT), name)
                 grid = read_voxel_grid(world.get("worldEndingState"), name)
                 if world.get(PREVIOUS_KEY) is not None:
-                    read_voxel_grid(
-                        world[PREVIOUS_KEY], f"{name}: {PREVIOUS_KEY}"
-                    )  # a damaged one spoils the file
+                    # a damaged one spoils the file
+                    read_voxel_grid(world[PREVIOUS_KEY], f"{name}: {PREVIOUS_KEY}")
         except DataError as error:
             damaged[name] = str(error)
             continue

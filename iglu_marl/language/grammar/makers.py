@@ -715,10 +715,8 @@ def _agrees(name: str, stated: Any, made: BlockSpec, colors: tuple[int | None, .
         return made.kind is not Kind.CUBE and (len(made.sizes) < 3 or 1 in made.sizes)
     if name == "line":
         return made.kind not in FIGURES
-    if name in (
-        "each",
-        "middle",
-    ):  # "one on each tower" is said of towers, "its middle level with it" of its place
+    if name in ("each", "middle"):
+        # "one on each tower" is said of towers, "its middle level with it" of its place
         things = [of for where in wheres if (of := getattr(where, "of", None)) is not None]
         return any(stated == Anaphor() or _is_like(of, stated) for of in things)
     if name == "whole length":

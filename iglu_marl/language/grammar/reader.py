@@ -224,9 +224,8 @@ class Reader(Parser):
             yield from self.read(category, start)
         for view, end, cost in self.read("viewed", start):
             joined = at == 0 or start > at
-            if (
-                view.kind != "order" or joined or end < len(self.said)
-            ):  # "rotate it a quarter turn to the south"
+            # "rotate it a quarter turn to the south" is no order to turn there
+            if view.kind != "order" or joined or end < len(self.said):
                 yield view, end, cost
         if start == 0 or self.said[start - 1] == ".":
             for category in _ALONE:
