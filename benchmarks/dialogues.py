@@ -42,7 +42,6 @@ from iglu_marl.data.mdc.action_sequences import ActionSequence, action_sequences
 from iglu_marl.evaluation.metrics import action_counts, intersection_counts
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
 from iglu_marl.language.discourse import Reader
-from iglu_marl.language.repair import Understanding
 
 Grid = npt.NDArray[np.int8]
 EMPTY = blocks_to_grid(())
@@ -155,10 +154,6 @@ class Follower(ScriptedBuilder):
         """Return whether it asked about the request, not about a word."""
         act = parse_small_talk(self.said)
         return "?" in self.said and (act is None or act.talk != DialogueAct.MEAN_OTHER)
-
-    def _take_back(self, heard: Understanding) -> None:
-        super()._take_back(heard)
-        self._followed = False
 
     def _work_on(self, *arguments: Any) -> None:
         self._followed = True

@@ -18,7 +18,7 @@ from iglu_marl.core.dialogue import Utterance
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_at, color_name, in_zone
 from iglu_marl.core.grid import cells_of as cells_in
-from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.regions import (
     FLOOR,
     REACH,
@@ -980,6 +980,7 @@ class Context:
         shapes: the kinds of things that were built, with their cells, the newest first: a wall with a hole stays "the
             wall".
         said: the dialogue before, the oldest utterance first.
+        done: number of an architect's utterance in `said`, and the edits that were made until its next one.
         color: that was announced for what follows.
         ordered: whether the order of `last` is known: others may have built it.
         done: number of an architect's utterance in `said` -> the edits (`CellEdit`) between it and the next one.
@@ -996,6 +997,7 @@ class Context:
     mentioned: tuple[Cell, ...] = ()
     shapes: tuple[tuple[Kind, tuple[Cell, ...]], ...] = ()
     said: tuple[Utterance, ...] = field(default=(), compare=False)
+    done: tuple[tuple[int, tuple[CellEdit, ...]], ...] = field(default=(), compare=False)
     color: int | None = None
     ordered: bool = True
     done: tuple[tuple[int, tuple[Any, ...]], ...] = field(default=(), compare=False)

@@ -132,14 +132,15 @@ class Understanding:
     """The meaning of an utterance in a world.
 
     instruction: as far as it was given, or None. found: the worlds that it leads to, or why there is none. act: what a
-    builder does about it: the "request", or nothing ("remark"), the last request "again", "stop" it, "cancel" what it
-    asked about, or "undo" it, since the answer to a question about it is not understood.
+    builder does about it: the "request", or nothing ("remark"), the last request "again", "stop" it, or "cancel" what
+    it asked about. words: what a reader says about it.
     """
 
     text: str
     instruction: Instruction | None
     found: Found
     act: str = "request"
+    words: str = ""
 
     @property
     def question(self) -> Failure | None:
