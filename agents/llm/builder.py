@@ -328,7 +328,10 @@ def _examples_section(client: ModelClient, can_ask: bool) -> str:
     view = client.settings.view
     scene = describe_build(_EXAMPLE, "coordinates" if view == "picture" else view)
     text = client.part("examples", scene=scene) + (client.part("can_ask_examples") if can_ask else "")
-    return _REPLY.sub(lambda match: _example_reply(match[0].replace("> ", ""), client.answers, can_ask), text)
+    shown = _REPLY.sub(
+        lambda match: _example_reply(match[0].replace("> ", ""), client.answers, can_ask), text
+    )
+    return shown.strip()
 
 
 def _example_reply(lines: str, answers: str, can_ask: bool) -> str:

@@ -983,7 +983,6 @@ class Context:
         done: number of an architect's utterance in `said`, and the edits that were made until its next one.
         color: that was announced for what follows.
         ordered: whether the order of `last` is known: others may have built it.
-        done: number of an architect's utterance in `said` -> the edits (`CellEdit`) between it and the next one.
 
     """
 
@@ -1000,7 +999,6 @@ class Context:
     done: tuple[tuple[int, tuple[CellEdit, ...]], ...] = field(default=(), compare=False)
     color: int | None = None
     ordered: bool = True
-    done: tuple[tuple[int, tuple[Any, ...]], ...] = field(default=(), compare=False)
 
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
         """Return the context that follows `instruction`, carried out on `grid` with this `ExpectedWorld`."""
