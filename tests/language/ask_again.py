@@ -60,7 +60,7 @@ def next_prompt(session: Session, model: RecordedModel, modes: list[str]) -> str
     return None
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="1 in EVERY sessions")
     parser.add_argument("--count", type=int, help="largest number of sessions of each source")
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES))
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     args.folder.mkdir(parents=True, exist_ok=True)
     print(f"{store_replies(args.folder)} replies stored")
     model, asked, finished = StoppingModel(), set[str](), 0
