@@ -138,6 +138,8 @@ class Follower(ScriptedBuilder):
         self._followed = False
         self._take(text)
         self.said = " ".join(filter(None, (self._aside, self._remark)))
+        if self.said:
+            self.discourse.overhear(self.said)
         if self._followed:
             self.taken = "request"
         elif self.said in ("", say(DialogueAct.OKAY)):
