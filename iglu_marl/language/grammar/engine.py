@@ -110,6 +110,11 @@ class Choice:
     said: int = 0
     by_word: FirstWords | None = None
 
+    @cached_property
+    def spoken(self) -> frozenset[Node]:
+        """The options that are said."""
+        return frozenset(self.options[: self.said])
+
 
 @dataclass(eq=False)
 class FirstWords:
@@ -521,6 +526,7 @@ class Parser:
             it names something that exists.
         quick: skip the rules whose words do not occur; then `furthest` and `against` can lag behind.
         gap: categories of which the words of one value may be left out once, and the value.
+        spoken: read only what is also said: ten times as fast.
 
     """
 
@@ -531,9 +537,10 @@ class Parser:
         nouns: Mapping[str, tuple[str, bool, bool]] = {},
         quick: bool = False,
         gap: tuple[tuple[str, ...], Any] = ((), None),
+        spoken: bool = False,
     ) -> None:
         self.grammar, self.said, self.nouns, self.quick = grammar, said, nouns, quick
-        self.gap = gap
+        self.gap, self.spoken = gap, spoken
         self._gaps = [GAP + category for category in gap[0]]
         self._occurs: dict[int, bool] = {}  # whether the words of a rule occur
         self._words = frozenset(said)
@@ -571,7 +578,7 @@ class Parser:
         if category in self.gap[0]:
             found[self.gap[1], at] = GAP_COST
         for rule in begun.possible(self._word(at), self._gaps):
-            if self.quick and not self._has_words(rule):
+            if (self.spoken and not rule.said) or (self.quick and not self._has_words(rule)):
                 continue
             for value, end, cost in self._apply(rule, at):
                 if cost < min(found.get((value, end), 1 << 30), 2 * GAP_COST):
@@ -617,7 +624,8 @@ class Parser:
             assert node.by_word is not None
             found: list[Match] = []
             for option in node.by_word.possible(self._word(at), self._gaps):
-                found += self._match(option, at)
+                if not self.spoken or option in node.spoken:
+                    found += self._match(option, at)
             return [*found, ((), at, 0)] if node.optional else found
         if isinstance(node, Word):
             if at == len(self.said) or self.said[at] != node.text:

@@ -160,9 +160,14 @@ class Reader(Parser):
     """Reads whole texts, clause by clause, at least cost."""
 
     def __init__(
-        self, said: list[str], names: frozenset[str] = frozenset(), quick: bool = False, gap: Gap = NO_GAP
+        self,
+        said: list[str],
+        names: frozenset[str] = frozenset(),
+        quick: bool = False,
+        gap: Gap = NO_GAP,
+        spoken: bool = False,
     ) -> None:
-        super().__init__(grammar(), said, nouns_of(said, names), quick, gap)
+        super().__init__(grammar(), said, nouns_of(said, names), quick, gap, spoken)
         self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
 
     def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
@@ -598,6 +603,8 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     said = tokens(mended(text), names)
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
+    if isinstance(stated := _read_spoken(said), (CellEdit, Build)):  # no other reading has these
+        return stated, ()
     unknown = [word for word in unknown_words(said) if not {word, singular(word)[0]} & names]
     plain = _read_words(said, text, names, quick=True)
     if not isinstance(plain, Failure) or (not unknown and plain.partial is not None):
@@ -619,6 +626,17 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
         return stated, tuple(dict.fromkeys(changes))
     suggestion = nearest(unknown[0], instruction_words())
     return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
+
+
+def _read_spoken(said: list[str]) -> Any:
+    """Return the one instruction that the spoken rules read, or None."""
+    words = ["a" if word == "an" else word for word in said]  # as before they were spelled
+    for number, word in enumerate(words[1:], start=1):
+        if word == "block" and words[number - 1] in ("1", "one"):
+            words[number] = "blocks"
+    reader = Reader(words, quick=True, spoken=True)
+    made = _instructions(reader, reader.texts(0)[1])
+    return made[0] if len(made) == 1 else None
 
 
 def _read_words(
