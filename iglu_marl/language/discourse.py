@@ -18,7 +18,7 @@ from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at, color_name
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
-from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk
+from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk, say
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, listed, nouns_of, tokens, unknown_words
@@ -27,6 +27,7 @@ from iglu_marl.language.references import Context
 from iglu_marl.language.repair import (
     Understanding,
     announced_color,
+    answered_color,
     bare,
     begins_with_verb,
     is_dependent,
@@ -212,7 +213,11 @@ class Discourse:
             self.context = replace(self.context, color=color)
             return Understanding(text, None, (), act="remark")
         questioned = self.context.said[-1:] and "?" in self.context.said[-1].text
-        if pending is None and (is_remark(text, self.context) or (questioned and _states(text))):
+        if pending is None and questioned and _states(text):
+            return Understanding(text, None, (), act="remark")
+        if pending is None and _read_alone(text, "complaint"):
+            return Understanding(text, None, (), act="remark", words=say(DialogueAct.WHAT_CHANGE))
+        if pending is None and is_remark(text, self.context):
             return Understanding(text, None, (), act="remark")
         said = parse_small_talk(text)
         if said is None or (pending is not None and _plain(text) in listed("agreeing")):
@@ -228,17 +233,16 @@ class Discourse:
         if (asked := heard.question) is not None and asked.missing == "color" and self.context.color:
             heard = understand_answer(heard, color_name(self.context.color), grid, self.context) or heard
         failed = isinstance(heard.found, Failure)
-        self._refused = failed and heard.question is None
+        corrects = heard.instruction is not None and is_dependent(heard.instruction)
+        self._refused = failed and heard.question is None and not corrects
         if failed and heard.instruction is None:
             self.pending = pending  # still open
         return heard
 
     def _read(self, text: str, pending: Understanding | None, grid: Grid) -> Understanding:
         """Read a text after an open question."""
-        if pending is not None:
-            found, text = self._as_reply(text, pending, grid)
-            if found is not None:
-                return found
+        if pending is not None and (found := self._as_reply(text, pending, grid)) is not None:
+            return found
         new = understand(text, grid, self.context)
         if pending is not None and isinstance(new.instruction, Correct):
             return pending  # what is pending was not done
@@ -248,24 +252,28 @@ class Discourse:
             new = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
         return new
 
-    def _as_reply(self, text: str, pending: Understanding, grid: Grid) -> tuple[Understanding | None, str]:
-        """Read a text as the reply to a question; None if it is none, with the text that it agrees to."""
+    def _as_reply(self, text: str, pending: Understanding, grid: Grid) -> Understanding | None:
+        """Read a text as the reply to a question; None if it is none."""
         question = pending.question
         assert question is not None
-        if _plain(text) in listed("agreeing"):
-            text = question.suggestion or text
         stated = parse(text)
         if _plain(text) in listed("rejecting") or isinstance(stated, Undo):
-            return Understanding(text, None, (), act="cancel"), text
+            return Understanding(text, None, (), act="cancel")
+        if question.missing == "word":
+            agreed = _plain(text) in listed("agreeing")
+            meant = question.suggestion if agreed else answered_color(text)
+            word = rf"\b{re.escape(question.detail)}\b"
+            whole = re.sub(word, meant, pending.text, flags=re.IGNORECASE)
+            return understand(whole, grid, self.context) if meant else None
         referred = pending.instruction is not None and question.reference is not None
         if isinstance(stated, Pick) and referred:
-            return self._picked(pending, stated, grid), text
+            return self._picked(pending, stated, grid)
         found = understand_answer(pending, text, grid, self.context)
-        if found is None and asks(question) and not begins_with_verb(text):
-            found = pending  # not an answer: ask again
-        elif found is None and is_remark(text, self.context) and not unknown_words(tokens(text)):
+        if found is None and is_remark(text, self.context) and not unknown_words(tokens(text)):
             self.pending, found = pending, Understanding(text, None, (), act="remark")
-        return found, text
+        elif found is None and asks(question) and not begins_with_verb(text):
+            found = pending  # not an answer: ask again
+        return found
 
     def _picked(self, pending: Understanding, stated: Pick, grid: Grid) -> Understanding:
         """Read the answer of the scripted architect: the one at a place."""
@@ -289,11 +297,17 @@ def _states(text: str) -> bool:
     return states and not isinstance(parse(text), Correct)
 
 
+def _read_alone(text: str, category: str) -> bool:
+    """Return whether a category has all words of a text."""
+    said = [word for word in tokens(text) if word != "."]
+    return any(end == len(said) for _, end, _ in Parser(grammar(), said).read(category))
+
+
 def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
     """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
     said = [word for word in tokens(text, names) if word != "."]
     nouns = nouns_of(said, names)
-    for words in (said, *bare(said, "")):
+    for words in (said, *bare(said)):
         readings = Parser(grammar(), words, nouns).read(category)
         found = [(cost, value) for value, end, cost in readings if end == len(words)]
         if found:

@@ -148,7 +148,7 @@ TWO = ((0, -1, 0, RED), (3, -1, 3, BLUE))
 @pytest.mark.parametrize(
     ("texts", "added"),
     [
-        (("Put a green block next to it.", "next to the red one, on the left"), {(-1, -1, 0, GREEN)}),
+        (("Put a green block next to it.", "next to the red one, on the left"), set()),
         (("Put a block next to it.", "green", "the red one"), {(0, -1, -1, GREEN)}),
         (("Put a green block.", "a red block in the centre"), set()),
         (("Put a green block.", "there is a red one, west of it"), set()),

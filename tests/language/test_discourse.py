@@ -477,3 +477,41 @@ def test_a_builder_does_and_says_what_its_reader_replies() -> None:
         assert bool(game.grid.any()) is built
     with pytest.raises(iglu_marl.AgentError, match="reader is 'translator-v9', expected a function"):
         ScriptedBuilder(reader="translator-v9")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "then", "cell", "color"),
+    [
+        ("that's wrong", "What do I change?", "one up", (0, 1, 0), GREEN),
+        ("no", "What do I change?", "no, one more to the left", (-1, 0, 0), GREEN),
+        ("wrong side", "What do I change?", "no, one further left please", (-1, 0, 0), GREEN),
+        ("wrong colour", "What do I change?", "blue", (0, 0, 0), BLUE),
+        ("thanks", "", "no, one to the north", (0, 0, -1), GREEN),
+    ],
+)
+def test_a_complaint_is_asked_about_and_a_correction_is_done(
+    text: str, words: str, then: str, cell: tuple[int, int, int], color: int
+) -> None:
+    talk = Dialogue((0, -1, 0, RED))
+    assert talk.says("put a green block on the red block") == {(0, 0, 0)}
+    heard = talk.discourse.hear(text, talk.world)
+    assert (heard.act, heard.words) == ("remark", words)
+    talk.says(then)
+    assert (
+        cells_of(talk.world).tolist() == cells_of(blocks_to_grid([(0, -1, 0, RED), (*cell, color)])).tolist()
+    )
+
+
+@pytest.mark.parametrize("text", ["thanks", "hmm", "great job"])
+def test_a_remark_leaves_a_question_open(text: str) -> None:
+    talk = Dialogue((0, -1, 0, RED), (3, -1, 0, RED))
+    assert not talk.says("remove the red block")
+    assert not talk.says(text)
+    assert talk.says("the east one") == {(3, -1, 0)}
+
+
+def test_a_new_request_ends_a_question() -> None:
+    talk = Dialogue((0, -1, 0, RED), (3, -1, 0, RED))
+    assert not talk.says("remove the red block")
+    assert talk.says("could you put a blue block on each red block") == {(0, 0, 0), (3, 0, 0)}
+    assert talk.discourse.pending is None

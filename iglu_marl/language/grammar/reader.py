@@ -152,13 +152,17 @@ class Elided:
 
 
 _PLACEMENTS = (PlaceGoal, Place, Build, CellEdit, Elided)  # the next clause may omit its verb
+Gap = tuple[tuple[str, ...], Any]
+NO_GAP: Gap = ((), None)
 
 
 class Reader(Parser):
     """Reads whole texts, clause by clause, at least cost."""
 
-    def __init__(self, said: list[str], names: frozenset[str] = frozenset(), quick: bool = False) -> None:
-        super().__init__(grammar(), said, nouns_of(said, names), quick)
+    def __init__(
+        self, said: list[str], names: frozenset[str] = frozenset(), quick: bool = False, gap: Gap = NO_GAP
+    ) -> None:
+        super().__init__(grammar(), said, nouns_of(said, names), quick, gap)
         self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
 
     def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
@@ -509,6 +513,16 @@ def read_text(text: str, names: frozenset[str] = frozenset()) -> Any:
 
 
 @lru_cache(maxsize=4096)
+def read_filled(text: str, gap: Gap) -> Any:
+    """Return the instruction in a text of which a value was left out, or a `Failure`.
+
+    gap: categories of which the words may have been left out, and the value.
+    """
+    said = tokens(mended(text))
+    return Failure(Reason.UNKNOWN_WORD, "", text) if unknown_words(said) else _read_words(said, text, gap=gap)
+
+
+@lru_cache(maxsize=4096)
 def try_text(text: str) -> Any:
     """Return the instruction in a text, or a `Failure` whose detail can be wrong; faster than `read_text`."""
     said = tokens(mended(text))
@@ -607,11 +621,13 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
 
 
-def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset(), quick: bool = False) -> Any:
+def _read_words(
+    said: list[str], text: str, names: frozenset[str] = frozenset(), quick: bool = False, gap: Gap = NO_GAP
+) -> Any:
     """Return the instruction, or a `Failure`; quick: without the detail of a failure that has no partial one."""
     if len(said) > MAX_WORDS:
         return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
-    reader = Reader(said, names, quick)
+    reader = Reader(said, names, quick, gap)
     least, readings = reader.texts(0)
     if reader.too_deep:
         return Failure(Reason.NOT_UNDERSTOOD, f"more than {MAX_DEPTH} nested parts", text)
