@@ -305,6 +305,8 @@ def read_commands(text: str) -> dict[str, Any]:
             )
     if not lines:
         raise Unreadable("it was empty")
+    if edits and any(map(_NOTHING.match, lines)):
+        raise Unreadable("it has both edits and 'nothing'")
     return {"edits": edits, "say": " ".join(said)}
 
 
