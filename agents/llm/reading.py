@@ -156,8 +156,11 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderRepl
     Removals of air are left out, unless the reply has nothing else.
     """
     text = _FENCE.sub("", strip_thoughts(text))
-    found = None if _COMMAND.match(text.lstrip()) or _SAID.match(text.lstrip()) else _find_order(text)
-    found = read_commands(text) if found is None else found
+    first_line = text.strip().partition("\n")[0][:200]
+    in_lines = _COMMAND.match(first_line) or _SAID.match(first_line)
+    found = None if in_lines else _find_order(text)
+    if found is None:
+        found = read_commands(text)
     listed, say = found.get("edits", []), found.get("say", "")
     if "edits" not in found and say in ("", None):
         raise Unreadable('its JSON object has neither "edits" nor anything to "say"')
@@ -294,13 +297,16 @@ def read_commands(text: str) -> dict[str, Any]:
                 edit["color"] = color
             edits.append(edit)
         elif match := _SAID.match(line):
-            said.append(match[1].strip('"'))
+            quoted = len(match[1]) > 1 and match[1][0] == match[1][-1] == '"'
+            said.append(match[1][1:-1] if quoted else match[1])
         elif not _NOTHING.match(line):
             raise Unreadable(
                 f'{_abbreviate(line)} is no edit, nothing to say, and no JSON object with "edits"'
             )
     if not lines:
         raise Unreadable("it was empty")
+    if edits and any(map(_NOTHING.match, lines)):
+        raise Unreadable("it has both edits and 'nothing'")
     return {"edits": edits, "say": " ".join(said)}
 
 

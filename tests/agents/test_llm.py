@@ -580,6 +580,9 @@ def test_edits_are_found_and_read(reply: str) -> None:
         ("say Which one?", ([], "Which one?")),
         ('say: "The {"edits": []} one?"', ([], 'The {"edits": []} one?')),
         ("- say Which\n- say one?", ([], "Which one?")),
+        ('place red at 2 -1 3\nsay {"edits": []}', ([Edit(2, 1, 1, 6)], '{"edits": []}')),
+        ('say "Which one?"', ([], "Which one?")),
+        ('say Is it "the roof"', ([], 'Is it "the roof"')),
         (
             "```\nplace red at 2 -1 3\nremove 0 0 1\nsay There.\n```",
             ([Edit(2, 1, 1, 6), Edit(0, -1, 0, 0)], "There."),
@@ -610,6 +613,7 @@ BAD = {
     "place red at 1 1\nplace red at 1 1 1": "'place red at 1 1' is no edit",
     "place pink at 1 1 1": "'pink'",
     "say": "'say' is no edit",
+    "place red at 1 1 1\nnothing": "both edits and 'nothing'",
     "place red at 1 1 1\n" * 6: "at most 5",
     '{"actions": [], "say": ""}': 'neither "edits" nor anything to "say"',
     '{"edits": 3}': "expected a list",
