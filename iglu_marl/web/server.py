@@ -255,20 +255,15 @@ async def lobby(request: Request) -> Response:
 
 @lru_cache(maxsize=1)
 def example_sentences() -> dict[str, list[str]]:
-    """Return examples of the grammar's rules, by kind."""
-    from iglu_marl.language import constructions
+    """Return what scripted agents understand, for example: instructions and questions."""
+    from iglu_marl.language.grammar import constructions as grammar
 
-    def of(*categories: str, said: bool = False) -> list[str]:
-        shown = (one for one in constructions() if one.card and one.category in categories)
-        found = (one.example for one in shown if one.said >= said and one.example)
-        return list(dict.fromkeys(f"{text[0].upper()}{text[1:]}." for text in found))
-
+    questions = (f"{text[:-1]}?" for text in grammar.example_sentences("asked_plain"))
     return {
-        "instructions": of("put", "clause", "change", said=True),
-        "places": [text[:-1].lower() for text in of("explicit_where")[:24]],
+        "instructions": list(grammar.example_requests()),
         "questions": [
-            re.sub(r"\bi\b", "I", f"{text[:-1]}?")
-            for text in of("asked_plain")
+            re.sub(r"\bi\b", "I", text)
+            for text in questions
             if re.match("What|How|Where|Which|Is|Are|Should", text)
         ],
     }
