@@ -241,7 +241,7 @@ def test_a_study_says_what_reads_an_architects_words(
     study = written(tmp_path, ONE.replace("least_s = 0", keys) + 'role = "architect"\n')
     monkeypatch.delenv("IGLU_MARL_LLM_MODEL", raising=False)
     if reader == "model":
-        with pytest.raises(ConfigError, match="'model', .* IGLU_MARL_LLM_MODEL"), serving(study, tmp_path):
+        with pytest.raises(ConfigError, match=r"'model', .* IGLU_MARL_LLM_MODEL"), serving(study, tmp_path):
             pass
         monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
         monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
