@@ -76,7 +76,9 @@ def example_sentences(*categories: str, said: bool = False) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def example_requests() -> tuple[str, ...]:
     """Return requests to a builder: what agents say, and a block at the first places of the grammar."""
-    places = (text[:-1] for text in example_sentences("explicit_where")[:_PLACES] if text.startswith(_PLACING))
+    places = (
+        text[:-1] for text in example_sentences("explicit_where")[:_PLACES] if text.startswith(_PLACING)
+    )
     first, *others = (f"Place a red block {text.lower()}." for text in ("in the middle", *places))
     return tuple(dict.fromkeys((first, *example_sentences("put", "clause", "change", said=True), *others)))
 
