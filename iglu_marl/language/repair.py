@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -173,6 +174,12 @@ def announced_color(text: str) -> int | None:
 _REQUIRED = re.compile(r"\b(?:it|they|you|th\w+)\b[^.,]*\b(?:should|must|ha[sv]e? to|needs? to)\b", re.I)
 
 
+@cache
+def remarking_words() -> frozenset[str]:
+    """Return the words with which a remark can begin: "that looks like a castle", "great job"."""
+    return listed("subject") | {phrase.split()[0] for phrase in listed("interjection")}
+
+
 def is_remark(text: str, context: Context) -> bool:
     """Return whether a text asks for nothing: "Great job so far!"."""
     said = tokens(text)
@@ -182,8 +189,11 @@ def is_remark(text: str, context: Context) -> bool:
         return False
     if not rest:
         return True
+    wanted = any(" ".join(said).startswith(phrase) for phrase in listed("want"))
     if (
-        not asks_for_nothing(said)
+        rest[0].split("'")[0] not in remarking_words()
+        or wanted
+        or not asks_for_nothing(said)
         or not listed("referring").isdisjoint(said)
         or any(near(word, grammar().words_of("color")) for word in unknown_words(said))
         or (begins_with_verb(text) and not grammar().words_of("noun1", "nounn").isdisjoint(said))
@@ -232,7 +242,7 @@ def _lacking(failure: Failure) -> Failure:
         return failure
     for reason, gap in _GAPS.items():
         stated = read_filled(failure.text, gap)
-        if not isinstance(stated, Failure) and not _mentions(stated, (SetFocus,)):
+        if not isinstance(stated, Failure) and not _mentions(stated, (SetFocus, Correct)):
             return replace(failure, reason=reason, detail="")
     return failure
 
