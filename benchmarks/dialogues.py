@@ -157,9 +157,9 @@ class Follower(ScriptedBuilder):
         act = parse_small_talk(self.said)
         return "?" in self.said and (act is None or act.talk != DialogueAct.MEAN_OTHER)
 
-    def _work_on(self, *arguments: Any) -> None:
+    def _work_on(self, *arguments: Any) -> bool:
         self._followed = True
-        super()._work_on(*arguments)
+        return super()._work_on(*arguments)
 
 
 def _joined(given: Iterable[Turn]) -> tuple[Turn, ...]:

@@ -96,6 +96,8 @@ class ScriptedBuilder(BuilderBase):
         for part in new:
             if part.role == Role.BUILDER:  # in recorded dialogues somebody else speaks as the builder
                 self.discourse.overhear(part.text)
+            elif part.text is not stated[-1]:
+                self.discourse.overhear(part.text, part.role)
         if stated:
             self._unheeded = stated[-1]
         executor = self._executor
@@ -142,7 +144,8 @@ class ScriptedBuilder(BuilderBase):
 
     def _take(self, text: str) -> None:
         grid = self._executor.settle()
-        if self.discourse.ask_reader(text, grid) is None and self._answered(text):
+        unread = self.discourse.ask_reader(text, grid) is None
+        if unread and self._answered(text):
             return
         heard = self.discourse.hear(text, grid)
         words = self._clipped(heard.words)
@@ -155,10 +158,10 @@ class ScriptedBuilder(BuilderBase):
             self._ask(heard)
         elif heard.instruction is None:
             self._aside = words
-        elif heard.instruction != self._task or not self._executor.steps:
-            self._aside = respelling(text)  # a repetition of the current instruction changes nothing
-            self._work_on(heard.instruction, heard)
-            self._remark = words or self._remark
+        elif heard.instruction != self._task or not self._executor.steps:  # no repetition
+            self._aside = respelling(text) if unread else ""
+            if self._work_on(heard.instruction, heard) and words:
+                self._remark = words
 
     def _clipped(self, words: str) -> str:
         """Return as many words of a reader as can be sent."""
@@ -201,8 +204,8 @@ class ScriptedBuilder(BuilderBase):
         self._executor.drop()
         self._remark = remark
 
-    def _work_on(self, task: Instruction, heard: Understanding | None = None) -> None:
-        """Plan for an instruction, and for tidying up after an interrupted one."""
+    def _work_on(self, task: Instruction, heard: Understanding | None = None) -> bool:
+        """Plan for an instruction, and for tidying up after an interrupted one; return whether there is a plan."""
         executor = self._executor
         settled = executor.settle().copy()
         before = self.discourse.context.before  # planning again after a surprise is no second instruction
@@ -211,7 +214,7 @@ class ScriptedBuilder(BuilderBase):
         self._task, executor.changes = task, {}
         if isinstance(heard.found, Failure):
             self._ask(heard)
-            return
+            return False
         for outcome in heard.found[:MAX_CHOICES]:
             if executor.pursue(outcome.grid):
                 differing = [(x, y, z) for x, y, z in cells_of(settled != outcome.grid).tolist()]
@@ -221,8 +224,9 @@ class ScriptedBuilder(BuilderBase):
                 if not again:
                     self.discourse.follow(task, settled, outcome)
                 self._remark = report_done(heard, outcome.idle, self._fits)
-                return
+                return True
         self._report_failure()
+        return False
 
     def _resume(self) -> None:
         """Plan again for the current instruction, with its original outcome."""

@@ -136,9 +136,9 @@ class Discourse:
             self._asked = about, self._reader(text, grid, self.context)
         return self._asked[1]
 
-    def overhear(self, text: str) -> None:
-        """Note what the builder says, or somebody in its place."""
-        self._remember(Role.BUILDER, text)
+    def overhear(self, text: str, role: Role = Role.BUILDER) -> None:
+        """Note what the builder says, or somebody in its place; or what the architect said before its newest text."""
+        self._remember(role, text)
 
     def _remember(self, role: Role, text: str) -> None:
         self.context = replace(self.context, said=(*self.context.said, Utterance(role, text)))

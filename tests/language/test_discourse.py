@@ -515,3 +515,14 @@ def test_a_new_request_ends_a_question() -> None:
     assert not talk.says("remove the red block")
     assert talk.says("could you put a blue block on each red block") == {(0, 0, 0), (3, 0, 0)}
     assert talk.discourse.pending is None
+
+
+def test_a_reader_knows_all_that_was_said_at_once() -> None:
+    reader = Answering()
+    builder = ScriptedBuilder(reader=reader)
+    builder.reset(iglu_marl.Role.BUILDER, 0)
+    dialog = "<Architect> We build a tower.\n<Builder> Where?\n<Architect> put a red block in the middle"
+    grid, pose = np.zeros((9, 11, 11), np.int8), np.zeros(5, np.float32)
+    builder.act({"dialog": dialog, "grid": grid, "agentPos": pose})
+    assert reader.asked == ["put a red block in the middle"]
+    assert [said.text for said in reader.context.said] == ["We build a tower.", "Where?"]
