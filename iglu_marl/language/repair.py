@@ -28,13 +28,11 @@ from iglu_marl.language.grammar.answers import Above, ColorList, Count, Selectio
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.makers import InColor, Modifiers, counted
 from iglu_marl.language.grammar.reader import (
-    asks_for_nothing,
     changing_words,
     grammar,
     listed,
     read_filled,
     tokens,
-    unknown_words,
 )
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
@@ -189,25 +187,21 @@ def is_remark(text: str, context: Context) -> bool:
         return False
     if not rest:
         return True
-    wanted = any(" ".join(said).startswith(phrase) for phrase in listed("want"))
+    told = changing_words() | listed("acting") | listed("referring")
+    told |= grammar().words_of("number", "side") - {"one", "a"}
     if (
         rest[0].split("'")[0] not in remarking_words()
-        or wanted
-        or not asks_for_nothing(said)
-        or not listed("referring").isdisjoint(said)
-        or any(near(word, grammar().words_of("color")) for word in unknown_words(said))
+        or any(" ".join(said).startswith(phrase) for phrase in listed("want"))
+        or not told.isdisjoint(rest)
         or (begins_with_verb(text) and not grammar().words_of("noun1", "nounn").isdisjoint(said))
-        or parse_small_talk(text) is not None
         or any(core[0] in listed("locating") for core in bare(said))
+        or any(is_number(word) or near(word, grammar().words_of("color")) for word in rest)
+        or parse_small_talk(text) is not None
         or _REQUIRED.search(text)
     ):
         return False
-    if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
-        return False
-    agrees = said[0] in listed("agreeing")  # "yes, from west to east" answers a question
-    details = grammar().words_of("number") if agrees else grammar().words_of("number", "side")
-    telling = changing_words() | (details - {"one", "a"})
-    return telling.isdisjoint(rest) and not any(map(is_number, rest))
+    stated = parse(text, context)
+    return isinstance(stated, Failure) and stated.partial is None
 
 
 def try_instruction(text: str, instruction: Instruction, grid: Grid, context: Context) -> Understanding:

@@ -564,15 +564,6 @@ def changing_words() -> frozenset[str]:
     return (grammar().words_of("color") | single) - listed("weak_verbs")
 
 
-def asks_for_nothing(said: list[str]) -> bool:
-    """Return whether words can be a remark: without colours, and verbs of building or unknown ones."""
-    frames = listed("polite"), listed("joint"), listed("modal")
-    while len(said) > 2 and said[0] not in listed("subject") and any(said[0] in one for one in frames):
-        said = said[1 + (said[1] == "you") :]  # "could you paint the roof"
-    verb = said[0] not in instruction_words() or (said[0] in listed("acting") and len(said) > 1)
-    return not (verb and {*said[1:2]} <= listed("objects")) and changing_words().isdisjoint(said)
-
-
 def nouns_of(said: list[str], names: Set[str]) -> dict[str, tuple[str, bool, bool]]:
     """Return the nouns that the grammar does not know: singular, whether plural, and whether it names something."""
     known = instruction_words()
