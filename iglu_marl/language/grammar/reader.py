@@ -536,7 +536,7 @@ def try_text(text: str) -> Any:
 
 def respelled(text: str) -> tuple[tuple[str, str], ...]:
     """Return the misspelt words of a text and their corrections: (("yelow", "yellow"),)."""
-    return _read(text)[1]
+    return _read(text, frozenset())[1]
 
 
 @lru_cache(maxsize=1)
@@ -590,7 +590,7 @@ def unknown_words(said: list[str]) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tuple[str, str], ...]]:
+def _read(text: str, names: frozenset[str]) -> tuple[Any, tuple[tuple[str, str], ...]]:
     said = tokens(mended(text), names)
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
