@@ -42,7 +42,7 @@ def put(value: Any, stacked: bool = False) -> Iterator[Slots]:
 
 def build(value: Any, of: str) -> Iterator[Slots]:
     if isinstance(value, Build):
-        kind = value.shape.kind if value.shape.kind in (Kind.TOWER, Kind.PLUS) else "at"
+        kind = value.shape.kind if value.shape.kind in (Kind.TOWER, Kind.PLUS, Kind.L) else "at"
         if of == (kind if isinstance(value.where, At) else "beside"):
             yield {"shape": (value.shape, value.colors), "mods": Modifiers((value.where,))}
 
@@ -71,7 +71,7 @@ def new(value: Any, n: int | None = None) -> Iterator[Slots]:
         yield {"n": value.count if n is None else None, "colors": value.color}
 
 
-def shape_plain(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
+def shape_plain(value: tuple[Shape, tuple[int, ...]], **constants: Any) -> Iterator[Slots]:
     shape, colors = value
     ways = (*shape.directions, Direction.UP) if shape.kind is Kind.WALL else shape.directions
     yield {"c": colors[0], "kind": shape.kind, "form": (shape.sizes, ways)}
@@ -83,7 +83,7 @@ def shape_counted(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
         yield {"kind": shape.kind, "n": shape.sizes[0], "c": colors[0], "ways": shape.directions}
 
 
-def shape_listed(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
+def shape_listed(value: tuple[Shape, tuple[int, ...]], **constants: Any) -> Iterator[Slots]:
     shape, colors = value
     size = shape.sizes[0]
     paint: Any = colors if len(colors) == size else (size, colors)
