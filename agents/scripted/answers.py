@@ -31,7 +31,7 @@ from iglu_marl.language.references import Anaphor, At, Item, Reference, Resoluti
 from iglu_marl.language.regions import connected
 from iglu_marl.language.scene.graph import MIXED, Thing
 from iglu_marl.language.scene.program import Program
-from iglu_marl.language.shapes import VECTORS, Kind
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, shifted
 from iglu_marl.language.verbs import PlaceGoal
 
 Grid = npt.NDArray[np.int8]
@@ -357,13 +357,54 @@ def many(count: int, what: str = "block") -> str:
     return f"one {what}" if count == 1 else f"{count} {what}s"
 
 
-def _named(parts: Iterable[tuple[Cell, ...]], now: ConversationState) -> str:
-    """Describe things by shape, size and colours: "2 towers of four blocks (3 red and 1 blue) and a green block"."""
-    found = Counter(_Facts(replace(now, cells=cells)).described() for cells in parts)
-    return listed(
-        f"{rendered('a_thing', phrase) if n == 1 else f'{n} ' + rendered('things', phrase)}{colors}"
-        for (phrase, colors), n in found.items()
-    )
+def _named(parts: Iterable[tuple[Cell, ...]], now: ConversationState) -> list[str]:
+    """Describe things from the ground up, equal ones together, each by where it touches one before.
+
+    "two red towers of two blocks", "on top of them a yellow row of five blocks", "a tower of two blocks (1 red and 1
+    blue)".
+    """
+    groups: dict[tuple[Phrase, str], list[tuple[Cell, ...]]] = {}
+    for cells in sorted(parts, key=lambda cells: (min(y for _, y, _ in cells), -len(cells))):
+        groups.setdefault(_Facts(replace(now, cells=cells)).described(), []).append(cells)
+    said: list[str] = []
+    before: list[tuple[Cell, ...]] = []
+    for (phrase, colors), items in groups.items():
+        where = next((word for word, step in _TOUCHING if _touch(items, before, step)), "")
+        them = f"{where} {'it' if len(before) == 1 else 'them'} " if where else ""
+        number = rendered("number_word", len(items)) if 1 < len(items) <= 20 else str(len(items))
+        name = (
+            rendered("a_thing", phrase) if len(items) == 1 else f"{number} {rendered('things', phrase)}"
+        )
+        said.append(f"{them}{name}{colors}")
+        before = items
+    return said
+
+
+MAX_NAMED = 4  # groups of equal parts in an overview
+_TOUCHING = (
+    *(("on top of", VECTORS[Direction.DOWN]), ("under", VECTORS[Direction.UP])),
+    *(("beside", VECTORS[way]) for way in COMPASS),
+)
+
+
+def _touch(items: list[tuple[Cell, ...]], others: list[tuple[Cell, ...]], step: Cell) -> bool:
+    """Return whether each thing has a block that touches one of the others in a direction."""
+    cells = {cell for other in others for cell in other}
+    return all(any(shifted(cell, step) in cells for cell in item) for item in items)
+
+
+def overview(target: Grid, parts: list[tuple[Cell, ...]], fits: Callable[[str], bool]) -> str:
+    """Return what a structure of several parts looks like: its largest parts, as many as fit; "" if it has one."""
+    now = ConversationState(target, target, target, (), target, Context())
+    size = _Facts(replace(now, cells=tuple(cells_where(target != 0)))).across
+    largest = sorted(parts, key=len, reverse=True)
+    for count in sorted({len(parts), *range(1, len(parts))}, reverse=True):
+        named = _named(largest[:count], now)
+        mainly = "" if count == len(parts) else "mainly "
+        said = f"It has {len(parts)} parts and is {size}: {mainly}{listed(named)}."
+        if len(named) <= MAX_NAMED and fits(said) and len(parts) > 1:
+            return said
+    return ""
 
 
 def _colors(grid: Grid) -> str:
@@ -440,9 +481,14 @@ class _Facts:
         yield f"{capital(many(max(self.extent[::2])))}."
 
     def size(self) -> Iterator[str]:
+        yield f"{capital(many(len(self.cells)))}: {self.across}."
+
+    @property
+    def across(self) -> str:
+        """The extent in words: "3 from west to east and 2 high"."""
         wide, high, deep = self.extent
-        across = [f"{n} from {way}" for n, way in ((wide, "west to east"), (deep, "north to south")) if n > 1]
-        yield f"{capital(many(len(self.cells)))}: {listed([*across, f'{high} high'])}."
+        ways = (wide, "from west to east"), (deep, "from north to south")
+        return listed([*(f"{n} {way}" for n, way in ways if n > 1), f"{high} high"])
 
     def count(self) -> Iterator[str]:
         left = len(self.now.open_cells)
@@ -451,7 +497,7 @@ class _Facts:
         yield f"{capital(many(len(self.about)))}."
 
     def shape(self) -> Iterator[str]:
-        yield f"{capital(_named([self.now.cells], self.now))}."
+        yield f"{capital(*_named([self.now.cells], self.now))}."
 
     def described(self) -> tuple[Phrase, str]:
         """Return the most specific name of the cells, and their colours if there are several."""
@@ -507,12 +553,12 @@ class _Facts:
         high = int(np.flatnonzero(target.any(axis=(1, 2))).max(initial=-1)) + 1
         stated = f"{count}, {_colors(target)}; {many(high)} high."
         if self.now.parts:
-            yield f"{capital(_named(self.now.parts, self.now.finished))}: {_lower(stated)}"
+            yield f"{capital(listed(_named(self.now.parts, self.now.finished)))}: {_lower(stated)}"
         yield from (stated, f"{count}.")
 
     def parts(self) -> Iterator[str]:
         count = capital(many(len(self.now.parts), "part"))
-        yield from (f"{count}: {_named(self.now.parts, self.now.finished)}.", f"{count}.")
+        yield from (f"{count}: {listed(_named(self.now.parts, self.now.finished))}.", f"{count}.")
 
     def colors_left(self) -> Iterator[str]:
         missing = self.now.target[self.now.grid != self.now.target]

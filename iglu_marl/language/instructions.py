@@ -34,7 +34,7 @@ from iglu_marl.language.grammar.speaker import (
 )
 from iglu_marl.language.references import Context, Where
 from iglu_marl.language.templates import words
-from iglu_marl.language.verbs import Facing, Instruction, Pick, Sequence
+from iglu_marl.language.verbs import Build, Facing, Instruction, Pick, Sequence
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -116,7 +116,7 @@ def render(
 ) -> str:
     """Return an instruction in words: the preferred wording, or with `rng` a random one.
 
-    Of a `CellEdit`, wordings of at most 16 words are preferred.
+    Wordings of at most 16 words are preferred, but for shapes.
     Raises `DialogueError` if no wording is short enough, or the instruction can only be read.
 
     Args:
@@ -137,7 +137,8 @@ def rendering(
 ) -> Callable[[], str]:
     """Make the random choices of `render`, and return a function that returns its text."""
     said = _text(instruction, brief=max_words is not None)
-    wanted = max_words or (MAX_WORDS if isinstance(instruction, CellEdit) else max_characters)
+    first = instruction.parts[0] if isinstance(instruction, Sequence) else instruction
+    wanted = max_words or (max_characters if isinstance(first, Build) else MAX_WORDS)
     if rng is not None:
         for _ in range(_TRIES):
             text = spelled(any_of(said, rng))

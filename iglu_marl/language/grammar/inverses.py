@@ -12,10 +12,11 @@ from iglu_marl.language.grammar.makers import Modifiers
 from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import At, Beside, Blocks, Spot, is_several
 from iglu_marl.language.shapes import Direction, Kind, Shape
-from iglu_marl.language.verbs import Build, Move, Pick, Place, Remove, Replace
+from iglu_marl.language.verbs import Build, Move, Pick, Place, Remove, Repeat, Replace
 
 INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {
     "pick": lambda value: [{"where": value.where}] if isinstance(value, Pick) else [],
+    "again": lambda value: [{"where": value.where}] if isinstance(value, Repeat) else [],
     "mods_more": lambda value: [{"one": value, "more": Modifiers()}] if value.where else [],
     "mod_where": lambda value: [{"where": value.where[0]}],
     "core_where": lambda value: [{"core": replace(value, where=None), "where": value.where}],
