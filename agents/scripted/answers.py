@@ -368,8 +368,10 @@ def _named(parts: Iterable[tuple[Cell, ...]], now: ConversationState) -> list[st
         groups.setdefault(_Facts(replace(now, cells=cells)).described(), []).append(cells)
     said: list[str] = []
     before: list[tuple[Cell, ...]] = []
-    for (phrase, colors), items in groups.items():
-        where = next((word for word, step in _TOUCHING if _touch(items, before, step)), "")
+    while groups:
+        near = ((key, word) for word, step in _TOUCHING for key in groups if _touch(groups[key], before, step))
+        (phrase, colors), where = next(near, (next(iter(groups)), ""))
+        items = groups.pop((phrase, colors))
         them = f"{where} {'it' if len(before) == 1 else 'them'} " if where else ""
         number = rendered("number_word", len(items)) if 1 < len(items) <= 20 else str(len(items))
         name = (

@@ -144,7 +144,9 @@ def test_each_shape_is_found(shape: Shape, anchor: Any) -> None:
 def test_colours_in_a_line_are_named_in_one_message() -> None:
     target = grid_of((0, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE), (0, 2, 0, GREEN))
     (step,) = decompose(EMPTY, target)
-    assert render(step.instruction) == "Build a tower of red, 2 blue and green at the centre, on the ground."
+    assert render(step.instruction) == (
+        "Build a tower of red, 2 blue and green blocks from bottom to top, at the centre, on the ground."
+    )
 
 
 def test_decompositions_keep_to_what_can_be_said_and_done_alone() -> None:

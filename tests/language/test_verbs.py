@@ -139,15 +139,15 @@ def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, colo
         (Place(RED, Beside((("up", 1),), Anaphor())), "Place a red block on top of it."),
         (
             Build(Shape("row", (5,), ("east",)), (ORANGE,), Beside((("north", 2),), Blocks((RED,)))),
-            "Build an orange row of 5 east 2 blocks north of the red block.",
+            "Build an orange row of 5 blocks to the east, starting 2 blocks north of the red block.",
         ),
         (
             Build(Shape("tower", (3,)), (RED, BLUE, BLUE), At((0, -1, 0))),
-            "Build a tower of red and 2 blue at the centre, on the ground.",
+            "Build a tower of red and 2 blue blocks from bottom to top, at the centre, on the ground.",
         ),
         (
             Build(Shape("wall", (4, 3), ("south",)), (RED,), At((0, -1, 0))),
-            "Build a red wall of 4 south and 3 up from the centre, on the ground.",
+            "Build a red wall, 4 blocks to the south and 3 up, starting at the centre, on the ground.",
         ),
         (Remove(Blocks((RED,), "row", extreme="up")), "Remove the highest red row."),
         (

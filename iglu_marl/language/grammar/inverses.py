@@ -44,7 +44,7 @@ def put(value: Any, stacked: bool = False) -> Iterator[Slots]:
 def build(value: Any, of: str) -> Iterator[Slots]:
     if isinstance(value, Build):
         kind = value.shape.kind if value.shape.kind in (Kind.TOWER, Kind.PLUS, Kind.L) else "at"
-        if of == (kind if isinstance(value.where, At) else "beside"):
+        if of == kind or (of == "beside" and not isinstance(value.where, At)):
             yield {"shape": (value.shape, value.colors), "mods": Modifiers((value.where,))}
 
 
