@@ -357,26 +357,25 @@ def many(count: int, what: str = "block") -> str:
     return f"one {what}" if count == 1 else f"{count} {what}s"
 
 
-def _named(parts: Iterable[tuple[Cell, ...]], now: ConversationState) -> list[str]:
+def _named(parts: Iterable[Item], now: ConversationState, touching: bool = True) -> list[str]:
     """Describe things from the ground up, equal ones together, each by where it touches one before.
 
     "two red towers of two blocks", "on top of them a yellow row of five blocks", "a tower of two blocks (1 red and 1
-    blue)".
+    blue)". touching: whether to say so.
     """
     groups: dict[tuple[Phrase, str], list[tuple[Cell, ...]]] = {}
     for cells in sorted(parts, key=lambda cells: (min(y for _, y, _ in cells), -len(cells))):
         groups.setdefault(_Facts(replace(now, cells=cells)).described(), []).append(cells)
     said: list[str] = []
-    before: list[tuple[Cell, ...]] = []
+    before: list[Item] = []
+    ways = _TOUCHING if touching else ()
     while groups:
-        near = ((key, word) for word, step in _TOUCHING for key in groups if _touch(groups[key], before, step))
+        near = ((key, word) for word, step in ways for key in groups if _touch(groups[key], before, step))
         (phrase, colors), where = next(near, (next(iter(groups)), ""))
         items = groups.pop((phrase, colors))
         them = f"{where} {'it' if len(before) == 1 else 'them'} " if where else ""
         number = rendered("number_word", len(items)) if 1 < len(items) <= 20 else str(len(items))
-        name = (
-            rendered("a_thing", phrase) if len(items) == 1 else f"{number} {rendered('things', phrase)}"
-        )
+        name = rendered("a_thing", phrase) if len(items) == 1 else f"{number} {rendered('things', phrase)}"
         said.append(f"{them}{name}{colors}")
         before = items
     return said
@@ -499,7 +498,10 @@ class _Facts:
         yield f"{capital(many(len(self.about)))}."
 
     def shape(self) -> Iterator[str]:
-        yield f"{capital(*_named([self.now.cells], self.now))}."
+        whole = [self.now.cells]
+        parts = connected(self.now.cells) if self.described()[0].shape == "group" else whole
+        yield f"{capital(listed(_named(parts, self.now, touching=False)))}."
+        yield f"{capital(*_named(whole, self.now))}."
 
     def described(self) -> tuple[Phrase, str]:
         """Return the most specific name of the cells, and their colours if there are several."""
@@ -555,12 +557,15 @@ class _Facts:
         high = int(np.flatnonzero(target.any(axis=(1, 2))).max(initial=-1)) + 1
         stated = f"{count}, {_colors(target)}; {many(high)} high."
         if self.now.parts:
-            yield f"{capital(listed(_named(self.now.parts, self.now.finished)))}: {_lower(stated)}"
+            for touching in (True, False):
+                yield f"{capital(listed(_named(self.now.parts, self.now.finished, touching)))}: {_lower(stated)}"
         yield from (stated, f"{count}.")
 
     def parts(self) -> Iterator[str]:
         count = capital(many(len(self.now.parts), "part"))
-        yield from (f"{count}: {listed(_named(self.now.parts, self.now.finished))}.", f"{count}.")
+        for touching in (True, False):
+            yield f"{count}: {listed(_named(self.now.parts, self.now.finished, touching))}."
+        yield f"{count}."
 
     def colors_left(self) -> Iterator[str]:
         missing = self.now.target[self.now.grid != self.now.target]

@@ -504,8 +504,8 @@ class ScriptedArchitect:
             else:
                 pointed = by_reference(step.instruction, build, goal, self._latest, self._sayable)
         found = outcomes(step.instruction, grid)
-        whole = isinstance(found, Failure) or isinstance(step.instruction, Sequence)
-        about = step.cells if whole else found[0].cells
+        one = not isinstance(step.instruction, Sequence)
+        about = found[0].cells if one and not isinstance(found, Failure) else step.cells
         said, meant = (step.instruction, None) if pointed is None else (pointed.instruction, pointed.meant)
         return PendingRequest(said, step.instruction, step.cells, about, goal, aim, meant)
 

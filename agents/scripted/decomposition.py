@@ -352,10 +352,12 @@ def _with_equals(
 ) -> InstructionStep:
     """Return a step together with equal shapes that can be built right after it: "Do the same there."."""
     first = step.instruction
+    if not isinstance(first, Build):
+        return step
     goal = grid.copy()
     for cell in step.cells:
         goal[cell_index(*cell)] = target[cell_index(*cell)]
-    for other in usable if isinstance(first, Build) else ():
+    for other in usable:
         where = other.build.where
         if other.build != replace(first, where=where) or any(goal[cell_index(*c)] for c in other.cells):
             continue
