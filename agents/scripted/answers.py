@@ -32,7 +32,7 @@ from iglu_marl.language.regions import connected
 from iglu_marl.language.scene.graph import MIXED, Thing
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, shifted
-from iglu_marl.language.verbs import PlaceGoal
+from iglu_marl.language.verbs import PlaceGoal, bind_referent
 
 Grid = npt.NDArray[np.int8]
 
@@ -286,7 +286,13 @@ def things(of: Reference, setting: Resolution) -> tuple[list[Item], bool]:
     try:
         items, several = resolve(of, setting), False
     except Unresolved as error:
-        items, several = list(error.failure.choices), True
+        inner, items, several = error.failure.reference, list(error.failure.choices), True
+        if isinstance(inner, Blocks) and inner != of and items:  # "north of a red block": of any of them
+            whole: Any = of
+            bound: list[Any] = [bind_referent(whole, inner, At(item[0])) for item in items]
+            each = [things(one, setting) for one in bound]
+            items = list(dict.fromkeys(item for part, _ in each for item in part))
+            several = len(items) > 1 and any(more for _, more in each)
     return [item for item in items if any(map(setting.color_at, item))], several  # places can be free
 
 
@@ -451,6 +457,13 @@ class _Facts:
         stated = capital(listed(self.ways or [""]))
         there = f"{stated}; it starts {place_of(self.about[0])}.", f"{stated}."
         yield from there if self.ways else self.place()
+
+    axis = way
+
+    def axis_of(self, axis: str) -> str:
+        """Return an axis of the map for one of the view ("side", "depth")."""
+        seen = {"side": Direction.LEFT, "depth": Direction.FRONT}.get(axis)
+        return axis if seen is None else Resolution.of(self.now.grid, self.now.context).on_map(seen).axis
 
     @property
     def ways(self) -> list[str]:
@@ -662,6 +675,7 @@ _HOLDS: dict[str, Callable[..., bool]] = {
     "mirror": lambda facts: bool(facts.mirrors),
     "shape": lambda facts, core: set(facts.cells) in facts.find(replace(core, count=None), facts.alone),
     "tall": lambda facts, n: facts.extent[1] == n,
+    "axis": lambda facts, way: {Direction(one).axis for one in facts.ways} == {facts.axis_of(way)},
     "way": lambda facts, way: Resolution.of(facts.now.grid, facts.now.context).on_map(way) in facts.ways,
     "which": lambda facts, of: any(item & {*facts.about} for item in facts.find(of, facts.now.with_request)),
 }
