@@ -515,7 +515,14 @@ class ScriptedArchitect:
         done = bool(self._steps) and wrong.isdisjoint(self._steps[0].cells)
         self._steps = self._steps[1:] if done else []
         if wrong != {cell for step in self._steps for cell in step.cells}:
-            self._steps = decompose(grid, target, self.controls, alone=self._alone, sayable=self._sayable)
+            self._steps = decompose(
+                grid,
+                target,
+                self.controls,
+                alone=self._alone,
+                sayable=self._sayable,
+                again=not self._dialogue.tokens,
+            )
         step = self._steps[0] if self._steps else None
         if step is not None and (len(step.cells) > 1 or not self._tries[step.cells[0]]):
             return step

@@ -203,6 +203,7 @@ def decompose(
     *,
     alone: Iterable[Cell] = (),
     sayable: Sayable = lambda instruction: True,
+    again: bool = False,
 ) -> list[InstructionStep]:
     """Return instructions that turn one dense grid into another, in a buildable order.
 
@@ -210,16 +211,23 @@ def decompose(
     requested when it holds on to something, as far as the target allows that, and does not enclose cells that are
     still to be filled. Several ways to choose among equally large shapes are tried; the shortest result wins.
 
-    alone: cells to request one by one. sayable: returns whether a message can hold an instruction.
+    alone: cells to request one by one. sayable: returns whether a message can hold an instruction. again: whether one
+    instruction asks for equal shapes at several places ("Do the same there.").
     """
     start, wanted = np.array(grid, dtype=np.int8), np.array(target, dtype=np.int8)
     loners = frozenset(alone)
-    found = [_search(start, wanted, controls, loners, sayable, variant) for variant in range(3)]
+    found = [_search(start, wanted, controls, loners, sayable, again, variant) for variant in range(3)]
     return min(found, key=len)
 
 
 def _search(
-    start: Grid, target: Grid, controls: ControlsName, alone: frozenset[Cell], sayable: Sayable, variant: int
+    start: Grid,
+    target: Grid,
+    controls: ControlsName,
+    alone: frozenset[Cell],
+    sayable: Sayable,
+    again: bool,
+    variant: int,
 ) -> list[InstructionStep]:
     grid = start.copy()
     steps: list[InstructionStep] = []
@@ -244,7 +252,8 @@ def _search(
         if shape is None:
             rest = order_edits(grid, target, controls)
             shape = _single(grid, target, next(edit.cell for edit in rest if edit.color))
-        shape = _with_equals(shape, grid, target, usable, sayable)
+        if again:
+            shape = _with_equals(shape, grid, target, usable, sayable)
         take(shape)
         last = shape.cells[-1]
     for cell in [edit.cell for edit in order_edits(grid, target, controls)]:

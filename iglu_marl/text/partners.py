@@ -40,7 +40,7 @@ class Architects:
     def __init__(self, name: str, config: GameConfig) -> None:
         env = raw_env(config) if config.is_team else _pair_env()
         self._names = config.agents[: config.architects]
-        self._agents: list[Agent] = [seated(name, env, agent, reader="model") for agent in self._names]
+        self._agents: list[Agent] = [seated(name, env, agent) for agent in self._names]
 
     def reset(self, task: Task, seed: int) -> None:
         """Start an episode."""
