@@ -51,6 +51,7 @@ OF_WHOLE = (
     "give_up",
 )
 """Kinds that have an answer without a request, like questions about things."""
+_OF_ANY = re.compile(r"\b(?:of|on|to|above|below|under|over|beside|behind|atop) (?:an?|any|some) ")
 _THE_STRUCTURE = Blocks(kind=Kind.STRUCTURE)  # means all blocks of the target
 _OF_NOTHING = {
     "number": "0.",
@@ -94,6 +95,10 @@ class ConversationState:
         """The same when the structure is complete."""
         goal = self.target
         return replace(self, grid=goal, base=goal, goal=goal, cells=(), built=self.grid)
+
+    def heard(self, text: str) -> ConversationState:
+        """The same for a text: "north of a red block" is of any of them, not of the one that was talked about."""
+        return replace(self, context=replace(self.context, last=())) if _OF_ANY.search(text.lower()) else self
 
     @property
     def with_request(self) -> Grid:

@@ -339,7 +339,7 @@ class ScriptedArchitect:
         if kind == "stuck" and self._asked is not None:
             self._alone.update(self._asked.cells)
             return self._next(grid, target)
-        situation = replace(self._situation(grid, target), parts=tuple(parts_of(target)))
+        situation = replace(self._situation(grid, target), parts=tuple(parts_of(target))).heard(text)
         self._still = self._waited = 0
         if kind == "give_up":
             self._closed, self._over, self._asked = True, True, None

@@ -30,7 +30,7 @@ from iglu_marl.language import (
     render,
 )
 from iglu_marl.language.blocks import Reason
-from iglu_marl.language.instructions import fits, wordings
+from iglu_marl.language.instructions import wordings
 from iglu_marl.language.references import Anaphor, Beside, NextTo
 from iglu_marl.language.scene import kernels
 from iglu_marl.language.scene.graph import table_of
