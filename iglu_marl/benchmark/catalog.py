@@ -305,7 +305,7 @@ _LISTED: tuple[Level, ...] = (
         (*_SQUARES, HeldOut("sentences", 14)), "walking", _STATE, 120, 10_000_000, seeds=6,
     ),
     Level(
-        "told-shapes-v1", "A row, tower, wall or square, told in one sentence, walking; made with 0.3.0.", Shapes(),
+        "told-shapes-v1", "A row, tower, wall or square, told in one sentence, walking.", Shapes(),
         (HeldOut("larger", 6),), "walking", _STATE, 600, 20_000_000, spare=4,
     ),
     Level(

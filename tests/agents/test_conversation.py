@@ -44,8 +44,8 @@ def test_ten_questions_get_ten_useful_answers() -> None:
         ("To the west?", "No, east; it starts at the centre, on the ground."),
         (
             "What does it look like?",
-            "A red row of three blocks, on top of it a blue tower of two blocks and a green block: 6 blocks in all, 3 red, 2 blue "
-            "and 1 green; 3 blocks high.",
+            "A red row of three blocks, on top of it a blue tower of two blocks and a green block: 6 blocks in all, "
+            "3 red, 2 blue and 1 green; 3 blocks high.",
         ),
         ("Are we done?", "No: 6 blocks to place."),
         ("How many red blocks do I need?", "3 red blocks in all; none so far."),
