@@ -394,12 +394,12 @@ class Grammar:
                 raise LanguageError(f"the category {name!r} can begin with itself")
 
     def words_of(self, *categories: str, said: bool = False) -> frozenset[str]:
-        """Return the words of categories and of all that they contain; said: only those that are said in brief."""
+        """Return the words of categories and of all that they contain; said: only those that are said."""
         found: set[str] = set()
         met, todo = set(categories), [*categories]
         while todo:
             for rule in self.categories[todo.pop()].rules:
-                if not said or (rule.said and rule.when != ("unless", "brief")):
+                if rule.said or not said:
                     found |= _words(rule.pattern, said)
                     inside = {slot.category for slot in slots_of(rule.pattern)} & self.categories.keys()
                     todo += inside - met
@@ -452,7 +452,7 @@ def _choices(node: Node) -> Iterator[Choice]:
 
 
 def _words(node: Node, said: bool = False) -> set[str]:
-    """Return the words of a pattern; said: only those that are said in brief."""
+    """Return the words of a pattern; said: only those that are said."""
     if isinstance(node, Word):
         return {node.text}
     parts = node.options[: node.said] if said and isinstance(node, Choice) else _parts(node)
