@@ -392,8 +392,7 @@ _LISTED: tuple[Level, ...] = (
         game=_team(0, 2, sees={"builder_0": "all"}),
     ),
     Level(
-        "team-relay-v1",
-        "One architect sees the target, another one talks to the builder; 3 to 6 blocks, walking; made with 0.3.0.",
+        "team-relay-v1", "One architect sees the target, another one talks to the builder; 3 to 6 blocks, walking.",
         Structures(3, 6, 2, 3, 3), _FORMS, "walking", _STATE, 400, 20_000_000, spare=4,
         game=_team(
             2, 1, sees={"architect_1": "none"},
@@ -401,22 +400,21 @@ _LISTED: tuple[Level, ...] = (
         ),
     ),
     Level(
-        "team-parts-v1", f"{_WHOLE}, walking; two architects each see one half; made with 0.3.0.", Structures(), _FORMS,
-        "walking", _STATE, 1000, 50_000_000, spare=None, game=_team(2, 1, sees=_HALVES),
+        "team-parts-v1", f"{_WHOLE}, walking; two architects each see one half.", Structures(), _FORMS, "walking",
+        _STATE, 1000, 50_000_000, spare=None, game=_team(2, 1, sees=_HALVES),
     ),
     Level(
-        "team-divide-v1", f"{_WHOLE}, walking; two builders hold different colors; made with 0.3.0.", Structures(),
-        _FORMS, "walking", _STATE, 300, 50_000_000, spare=None,
+        "team-divide-v1", f"{_WHOLE}, walking; two builders hold different colors.", Structures(), _FORMS,
+        "walking", _STATE, 300, 50_000_000, spare=None,
         game=_team(1, 2, inventories={"builder_0": {"blue": 20, "yellow": 20, "green": 20},
                                       "builder_1": {"orange": 20, "purple": 20, "red": 20}}),
     ),
     Level(
-        "team-sides-v1", "Structures of 3 to 6 blocks, walking; three architects each see one side; made with 0.3.0.",
+        "team-sides-v1", "Structures of 3 to 6 blocks, walking; three architects each see one side.",
         Structures(3, 6, 2, 3, 3), _FORMS, "walking", _STATE, 400, 50_000_000, spare=4, game=_team(3, 1, sees=_SIDES),
     ),
     Level(
-        "team-whole-v1",
-        f"{_WHOLE}, walking; three architects who see halves and a color, and three builders; made with 0.3.0.",
+        "team-whole-v1", f"{_WHOLE}, walking; three architects who see halves and a color, and three builders.",
         Structures(), _FORMS, "walking", _STATE, 900, 100_000_000, spare=None,
         game=_team(3, 3, sees={**_HALVES, "architect_2": "color:red"}),
     ),
