@@ -34,7 +34,7 @@ from iglu_marl.language.grammar.speaker import (
 )
 from iglu_marl.language.references import Context, Where
 from iglu_marl.language.templates import words
-from iglu_marl.language.verbs import Facing, Instruction, Pick, Sequence
+from iglu_marl.language.verbs import Build, Facing, Instruction, Pick, Sequence
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -66,27 +66,28 @@ def speaker() -> Speaker:
     return Speaker(grammar(), INVERSES | scene_makers.INVERSES)
 
 
-def _sentences(instruction: Instruction) -> Wording:
+def _sentences(instruction: Instruction, flags: frozenset[str]) -> Wording:
     if isinstance(instruction, Sequence):
         parts: list[Wording] = []
         for part in instruction.parts:
             parts += [".", OneOf(("", "then", "and"))] if parts else []
-            parts.append(_sentences(part))
+            parts.append(_sentences(part, flags))
         return Together(tuple(parts))
     if isinstance(instruction, Facing):
-        return Together((_said("viewed", View(instruction.view)), _sentences(instruction.then)))
-    return _said("picked" if isinstance(instruction, Pick) else "clause", instruction)
+        return Together((_said("viewed", View(instruction.view)), _sentences(instruction.then, flags)))
+    return _said("picked" if isinstance(instruction, Pick) else "clause", instruction, flags)
 
 
-def _said(category: str, value: object) -> Wording:
-    said = speaker().wording(category, value)
+def _said(category: str, value: object, flags: frozenset[str] = frozenset()) -> Wording:
+    said = speaker().wording(category, value, flags)
     if said is None:
         raise DialogueError(f"no wording of {value!r:.200}, expected an instruction that can be said")
     return said
 
 
-def _text(instruction: Instruction) -> Wording:
-    return Together((_sentences(instruction), "."))
+def _text(instruction: Instruction, brief: bool = False) -> Wording:
+    """Return the wordings of an instruction; brief: those for messages of few tokens."""
+    return Together((_sentences(instruction, frozenset({"brief"} if brief else ())), "."))
 
 
 def wordings(instruction: Instruction) -> Iterator[str]:
@@ -115,7 +116,7 @@ def render(
 ) -> str:
     """Return an instruction in words: the preferred wording, or with `rng` a random one.
 
-    Wordings of at most 16 words are preferred.
+    Wordings of at most 16 words are preferred, but for shapes.
     Raises `DialogueError` if no wording is short enough, or the instruction can only be read.
 
     Args:
@@ -135,8 +136,9 @@ def rendering(
     max_characters: int = MAX_CHARACTERS,
 ) -> Callable[[], str]:
     """Make the random choices of `render`, and return a function that returns its text."""
-    said = _text(instruction)
-    wanted = MAX_WORDS if max_words is None else max_words
+    said = _text(instruction, brief=max_words is not None)
+    first = instruction.parts[0] if isinstance(instruction, Sequence) else instruction
+    wanted = max_words or (max_characters if isinstance(first, Build) else MAX_WORDS)
     if rng is not None:
         for _ in range(_TRIES):
             text = spelled(any_of(said, rng))
