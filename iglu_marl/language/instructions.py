@@ -17,6 +17,7 @@ from iglu_marl.language import dialogue_acts
 from iglu_marl.language.blocks import MAX_CHARACTERS, MAX_WORDS, CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import DialogueAct
 from iglu_marl.language.grammar import scene_makers
+from iglu_marl.language.grammar.any_wording import AnyWording
 from iglu_marl.language.grammar.inverses import INVERSES
 from iglu_marl.language.grammar.makers import View
 from iglu_marl.language.grammar.reader import grammar, read_text
@@ -89,6 +90,38 @@ def _text(instruction: Instruction) -> Wording:
     return Together((_sentences(instruction), "."))
 
 
+_SENTENCES = ("clause", "remark", "naming", "amendment", "repeated", "holds")
+"""Categories of whole sentences."""
+
+
+def _by_any_rules(instruction: Instruction, error: DialogueError) -> Wording:
+    """Return a wording by rules of which one at least is only read; raise the error if there is none.
+
+    Such rules are not made for speaking, so what they say must read back to the same meaning.
+    """
+    words = " . ".join(map(" ".join, _sentences_by_any_rules(instruction, error))).split()
+    text: Wording = Together((*words, "."))
+    if read_text(spelled(plainest(text))) != instruction:
+        raise error
+    return text
+
+
+def _sentences_by_any_rules(instruction: Instruction, error: DialogueError) -> Iterator[tuple[str, ...]]:
+    if isinstance(instruction, Sequence):
+        for part in instruction.parts:
+            yield from _sentences_by_any_rules(part, error)
+    elif isinstance(instruction, Facing):
+        first, *rest = _sentences_by_any_rules(instruction.then, error)
+        yield (*plainest(_said("viewed", View(instruction.view))), *first)
+        yield from rest
+    else:
+        found = (AnyWording(speaker()).words(category, instruction) for category in _SENTENCES)
+        words = next((words for words in found if words is not None), None)
+        if words is None:
+            raise error
+        yield words
+
+
 def wordings(instruction: Instruction) -> Iterator[str]:
     """Return every wording of an instruction once, the preferred one first.
 
@@ -135,8 +168,11 @@ def rendering(
     max_characters: int = MAX_CHARACTERS,
 ) -> Callable[[], str]:
     """Make the random choices of `render`, and return a function that returns its text."""
-    said = _text(instruction)
     wanted = MAX_WORDS if max_words is None else max_words
+    try:
+        said = _text(instruction)
+    except DialogueError as error:
+        said = _by_any_rules(instruction, error)
     if rng is not None:
         for _ in range(_TRIES):
             text = spelled(any_of(said, rng))

@@ -16,7 +16,7 @@ from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.grammar import answers, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import Announced, InColor, Outside, Remark, Topic, View
+from iglu_marl.language.grammar.makers import InColor, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings, singular
 from iglu_marl.language.placing import SAME, Sides
 from iglu_marl.language.references import (
@@ -37,11 +37,9 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import (
     Ambiguous,
-    AssertColor,
     Build,
     Choose,
     Correct,
-    Empty,
     Facing,
     Keep,
     Name,
@@ -63,7 +61,7 @@ ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
 _ALONE = ("amendment", "repeated")
 """Categories of whole sentences about the last request."""
-STATING = (Choose, Keep, Empty, AssertColor)
+STATING = (Choose, Keep)
 """Statements that ask for nothing without a request."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
@@ -172,8 +170,7 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                stated = "announced" if isinstance(value, Announced) else "other"
-                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else stated)
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else "other")
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -220,7 +217,7 @@ class Reader(Parser):
         """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
         if self._reports(start) or (start > at and self._reports(start - 1)):
             return
-        for category in ("clause", "remark", "holds", "picked", "announced", "naming"):
+        for category in ("clause", "remark", "holds", "picked", "naming"):
             yield from self.read(category, start)
         for view, end, cost in self.read("viewed", start):
             joined = at == 0 or start > at
@@ -235,10 +232,8 @@ class Reader(Parser):
             joined = start > at  # "to its left put a blue block, to its right a green one"
             for value, end, cost in self.read("elided" if joined else "fronted", start):
                 yield Elided(value), end, cost + 8 * (not joined)
-        if at == 0 or start > at or after == "announced":
+        if at == 0 or start > at:
             yield from self.read("bare", start)
-        if after == "announced":
-            yield from self.read("elided", start)
 
     def _reports(self, at: int) -> bool:
         """Return whether a sentence begins at a word that says what somebody did: "You removed the red block!"."""
@@ -327,25 +322,6 @@ def _at(part: Any, where: Any) -> Any:
     return replace(part, where=(where,) if isinstance(part, PlaceGoal) else where)
 
 
-def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Apply an announcement: "a red L in the middle: three blocks north, ..." is red and in the middle."""
-    found: list[Any] = []
-    stated = Announced()
-    for part in parts:
-        if isinstance(part, Announced):
-            stated = part
-            continue
-        put = part.put if isinstance(part, Elided) else part
-        if isinstance(put, PlaceGoal) and stated != Announced():
-            if put.new.color is None or (put.new.color == SAME and not found):
-                put = replace(put, new=replace(put.new, color=stated.color))
-            if not put.where:
-                put = replace(put, where=stated.where)
-            stated = replace(stated, where=())
-        found.append(replace(part, put=put) if isinstance(part, Elided) else put)
-    return tuple(found)
-
-
 _ITS = (Anaphor(), LastBlock(), PluralAnaphor())
 
 
@@ -381,7 +357,7 @@ def _begun(part: Any, first: Any) -> Any:
 def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Apply colours that stand behind an instruction: in "put a block there. Make it green." the block is green.
 
-    Behind one that has a colour, or takes none, a colour is a check: "keep it red".
+    Raise `Contradiction` if it has another colour, or takes none.
     """
     found: list[Any] = []
     for part in parts:
@@ -397,7 +373,9 @@ def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             put = replace(put, new=new) if hasattr(put, "new") else new
             found[-1] = replace(before, put=put) if isinstance(before, Elided) else put
         else:
-            found.append(AssertColor(part.color) if isinstance(part, InColor) else part)
+            if stated:
+                raise Contradiction("a color and what it is the color of")
+            found.append(part)
     return tuple(found)
 
 
@@ -443,7 +421,7 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
-    parts = _share_anaphor(_apply_announcement(_apply_topic(_apply_choices(_apply_colors(parts)))))
+    parts = _share_anaphor(_apply_topic(_apply_choices(_apply_colors(parts))))
     parts = _seen(parts)
     for number, part in enumerate(parts):
         if isinstance(part, View):
