@@ -67,6 +67,11 @@ def speaker() -> Speaker:
     return Speaker(grammar(), INVERSES | scene_makers.INVERSES)
 
 
+@lru_cache(maxsize=1)
+def _any_wording() -> AnyWording:
+    return AnyWording(speaker())
+
+
 def _sentences(instruction: Instruction) -> Wording:
     if isinstance(instruction, Sequence):
         parts: list[Wording] = []
@@ -115,7 +120,7 @@ def _sentences_by_any_rules(instruction: Instruction, error: DialogueError) -> I
         yield (*plainest(_said("viewed", View(instruction.view))), *first)
         yield from rest
     else:
-        found = (AnyWording(speaker()).words(category, instruction) for category in _SENTENCES)
+        found = (_any_wording().words(category, instruction) for category in _SENTENCES)
         words = next((words for words in found if words is not None), None)
         if words is None:
             raise error

@@ -15,7 +15,6 @@ from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     Anaphor,
-    At,
     Beside,
     Between,
     Blocks,
@@ -26,7 +25,6 @@ from iglu_marl.language.references import (
     Portion,
     Reference,
     Resolution,
-    Spot,
     Unresolved,
     resolve,
 )
@@ -225,7 +223,6 @@ def put(
     if stated != wheres:
         new = replace(new, gap=0)
     new = _with_length(new, setting)
-    stated = _beyond(stated, new, setting)
     new, groups = _adapted(new, _combined(stated, setting))
     all_of_it = new.kind is Kind.BLOCK and not (new.standing is False or new.centred)
     placing = _Placing(new, color, setting)
@@ -234,21 +231,6 @@ def put(
     else:
         lines = placing.put_at(groups)
     return [[(cell, color) for cell in line] for line in lines]
-
-
-def _beyond(stated: tuple[Location, ...], new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
-    """Return the place beside a block that was placed before: "and two more to the east of the centre"."""
-    if (
-        stated == (Beside((), Anaphor()),)
-        and new.way is not None
-        and all(map(setting.color_at, setting.last))
-    ):
-        return (Beside(((new.way, 1),), Anaphor()),)  # "from there two more to the east"
-    if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
-        cell = (stated[0].x, FLOOR, stated[0].z)
-        if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
-            return (Beside(((new.way, 1),), Blocks(where=At(cell))),)
-    return stated
 
 
 def _adapted(new: BlockSpec, groups: list[Anchors]) -> tuple[BlockSpec, list[Anchors]]:

@@ -638,6 +638,8 @@ class Blocks(Reference):
                 object.__setattr__(self, "extreme", Direction(self.extreme))
         except ValueError as error:
             raise DialogueError(f"kind or extreme of a description: {error}") from None
+        if self.kind in (Kind.H, Kind.X, Kind.CUBE):
+            raise DialogueError(f"a description of a {self.kind}, expected a kind that scenes have")
         object.__setattr__(self, "colors", colors)
         self._check_numbers()
         if self.where is not None and getattr(type(self.where), "fitting", None) in (None, Location.fitting):
@@ -1115,6 +1117,10 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
         raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {count} {described(reference)}")
     if lately := _lately(reference, items, count, setting):
         return lately
+    if reference.kind is not Kind.BLOCK and setting.last:  # in a dialogue
+        own = [item for item in items if not _is_in_larger(item, setting)]
+        if len(own) == count:
+            return own  # "the row" is no row of a square
     cells = {cell for item in items for cell in item}
     if reference.one and (met := _whole_ones(reference, cells, setting)):
         return met
@@ -1151,6 +1157,12 @@ def _remembered(reference: Blocks, setting: Resolution) -> list[set[Cell]]:
     """Return the cells of the last change; for shapes also those of the changes before, the latest first."""
     earlier = reversed(setting.earlier) if reference.kind is not Kind.BLOCK else ()
     return [set(cells) for cells in (setting.last, *earlier)]
+
+
+def _is_in_larger(item: Item, setting: Resolution) -> bool:
+    """Return whether a block of the same colour adjoins a thing."""
+    around = {shifted(cell, way) for cell in item for way in VECTORS.values()} - {*item}
+    return not {setting.color_at(cell) for cell in around}.isdisjoint(map(setting.color_at, item))
 
 
 def _related(reference: Blocks, relation: str, items: list[Item], others: list[Item]) -> list[Item]:

@@ -411,7 +411,9 @@ class Repeat(Instruction):
         if self.where is None or on_top or not (setting.last or setting.before is None):  # the edge of what?
             raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
         if isinstance(self.where, OtherSide):
-            raise Unresolved(Reason.NO_PLACE, "the other side of what")
+            if self.color:
+                raise Unresolved(Reason.NO_PLACE, "the other side of what")
+            return [_opposite(setting)]
         return Copy(Anaphor(), to=self.where, color=self.color)._worlds(setting)
 
 
@@ -431,6 +433,10 @@ class Correct(Instruction):
     other: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        if setting.before is None and self == Correct(where=OtherSide()):  # what others placed
+            made = _opposite(setting)
+            gone = _changed(replace(setting, grid=made.grid), [(cell, 0) for cell in setting.last])
+            return [replace(gone, cells=made.cells)]
         if self.higher is not None:
             return _follow(_shift(self, setting), setting)
         if setting.before is None:
@@ -1242,6 +1248,34 @@ def _relocate(part: PlaceGoal, where: Any) -> Any:
         ((way, count),) = stated.offset
         return replace(stated, offset=((way.opposite, count),))
     return where
+
+
+def _opposite(setting: Resolution) -> ExpectedWorld:
+    """Return the world in which the last change is mirrored in the middle of what stood there before it.
+
+    Raises `Unresolved` if nothing stood there, or if it was not on one side of it.
+    """
+    cells = [cell for cell in setting.last if setting.color_at(cell)]
+    rest = [cell for cell in setting.blocks if cell not in cells]
+    near = {shifted(cell, step) for cell in cells for step in VECTORS.values()}
+    whole = [cell for item in connected(rest) if near.intersection(item) for cell in item] or rest
+    if not cells or not whole:
+        raise Unresolved(Reason.NO_PLACE, "the other side of what")
+    box = Box.of(whole)
+    twice = shifted(box.low, box.high)
+    far = {axis: abs(sum(2 * cell[axis] - twice[axis] for cell in cells)) for axis in (0, 2)}
+    if far[0] == far[2]:
+        raise Unresolved(Reason.NO_PLACE, "the other side in which direction")
+    return _added(
+        setting,
+        [(_image(cell, 0 if far[0] > far[2] else 2, twice), setting.color_at(cell)) for cell in cells],
+    )
+
+
+def _image(cell: Cell, axis: int, twice: Cell) -> Cell:
+    """Return the mirror image of a cell along an axis; twice: double the coordinates of the middle."""
+    x, y, z = (twice[i] - n if i == axis else n for i, n in enumerate(cell))
+    return x, y, z
 
 
 def _amended(instruction: Correct, last: Any) -> Any:

@@ -199,8 +199,6 @@ def _arguments_for(call: Call, value: Any, inverses: Mapping[str, Inverse]) -> I
         return inverses[call.name](value, **call.constants)
     if isinstance(call.function, type) and isinstance(value, call.function):
         return [{name: getattr(value, name) for name in call.arguments}]
-    if isinstance(call.function, Definition):
-        return call.function.arguments_for(value, call.arguments, inverses)
     return ()
 
 
@@ -389,13 +387,8 @@ class Definition:
         """Return the value for these slots."""
         return value_of(self.body, self.defaults | slots)
 
-    def arguments_for(
-        self, value: Any, names: Iterable[str], inverses: Mapping[str, Inverse]
-    ) -> Iterator[Slots]:
-        """Yield candidates of arguments for a value: those of these names, and others that differ from defaults."""
+    def arguments_for(self, value: Any, inverses: Mapping[str, Inverse]) -> Iterator[Slots]:
+        """Yield candidates of arguments for a value, each also without those that are as by default."""
         for stated in slots_for(self.body, value, inverses):
-            yield {
-                name: one
-                for name, one in stated.items()
-                if name in names or one != self.defaults.get(name, _MISSING)
-            }
+            yield stated
+            yield {name: one for name, one in stated.items() if one != self.defaults.get(name, _MISSING)}

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from typing import Any
 
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.expressions import Slots
-from iglu_marl.language.grammar.makers import OF_BLOCKS, Modifiers
-from iglu_marl.language.placing import BlockSpec, Sides
-from iglu_marl.language.references import (
-    Anaphor,
-    At,
-    Beside,
-    Between,
-    Blocks,
-    Each,
-    Portion,
-    Spot,
-    is_several,
-)
+from iglu_marl.language.grammar.makers import Modifiers
+from iglu_marl.language.placing import BlockSpec
+from iglu_marl.language.references import At, Beside, Blocks, Spot, is_several
 from iglu_marl.language.shapes import Direction, Kind, Shape
-from iglu_marl.language.verbs import Build, Move, Pick, Place, PlaceGoal, Remove, Replace
+from iglu_marl.language.verbs import Build, Move, Pick, Place, Remove, Replace
 
-_PLAIN = Modifiers()
 INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {
     "pick": lambda value: [{"where": value.where}] if isinstance(value, Pick) else [],
-    "accept": lambda value: [{"value": value}],
+    "mods_more": lambda value: [{"one": value, "more": Modifiers()}] if value.where else [],
+    "mod_where": lambda value: [{"where": value.where[0]}],
     "core_where": lambda value: [{"core": replace(value, where=None), "where": value.where}],
     "core_middle": lambda value: [{"core": replace(value, middle=False, where=None), "where": value.where}],
     "plain_core": lambda v: [{"colors": v.colors or None, "kind": v.kind, "way": v.extreme}],
@@ -40,48 +30,7 @@ def _block(edit: CellEdit) -> Blocks:
     return Blocks(() if edit.old_color is None else (edit.old_color,), where=At(edit.cell))
 
 
-def altered(value: Any, **_: Any) -> Iterator[Slots]:
-    """Yield the value before a change of one of its fields from its default, or of none."""
-    yield {"whole": value}
-    for name, default in ((one.name, one.default) for one in fields(value)):
-        if default is not MISSING and getattr(value, name) != default:
-            yield {"whole": replace(value, **{name: default}), name: getattr(value, name)}
-
-
-def mods_more(value: Modifiers) -> Iterator[Slots]:
-    """Yield the first modifier and the others."""
-    first = Modifiers(value.where[:1], each=value.each) if value.where else None
-    for name in () if first else (name for name, one in vars(value).items() if one != getattr(_PLAIN, name)):
-        first = Modifiers(**{name: getattr(value, name)})
-        break
-    if first is not None:
-        rest = {
-            name: getattr(_PLAIN, name) for name, one in vars(first).items() if one != getattr(_PLAIN, name)
-        }
-        yield {"one": first, "more": replace(value, **rest | {"where": value.where[1:]})}
-
-
-def mod_where(value: Modifiers) -> Iterator[Slots]:
-    if len(value.where) == 1:
-        yield {"where": Each(value.where[0]) if value.each else value.where[0]}
-
-
-def _goal(goal: PlaceGoal) -> Iterator[Slots]:
-    """Yield new blocks and modifiers that make a goal: what is not part of a noun is a modifier."""
-    new = goal.new
-    stated = {name: one for name in OF_BLOCKS if (one := getattr(new, name)) != getattr(BlockSpec, name)}
-    plain = replace(new, **{name: getattr(BlockSpec, name) for name in stated})
-    if stated.get("each") and not goal.where:
-        return
-    yield {"new": plain, "mods": Modifiers(goal.where, **stated)}
-    if new.standing is not None:
-        mods = Modifiers(goal.where, standing=new.standing, **stated)
-        yield {"new": replace(plain, standing=None), "mods": mods}
-
-
 def put(value: Any, stacked: bool = False) -> Iterator[Slots]:
-    if isinstance(value, PlaceGoal) and not value.fill:
-        yield from _goal(value)
     if not stacked and isinstance(value, CellEdit) and value.action is EditKind.PLACE:
         yield {"new": BlockSpec(1, value.color), "mods": Modifiers((At(value.cell),))}
     if not stacked and isinstance(value, Place):
@@ -118,7 +67,7 @@ def move_to(value: Any) -> Iterator[Slots]:
 
 
 def new(value: Any, n: int | None = None) -> Iterator[Slots]:
-    if n is not None or (value.count or 0) > 1:
+    if n is not None or value.count > 1:
         yield {"n": value.count if n is None else None, "colors": value.color}
 
 
@@ -174,53 +123,6 @@ def beside(value: Any) -> Iterator[Slots]:
         *before, (way, n) = value.offset
         stated = {"before": tuple(before) or None, "way": way, "of": value.of}
         yield stated | {"n": n if before or n > 1 else None}
-
-
-def between(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Between) and not value.line:
-        yield {"one": value.one, "other": value.other}
-
-
-def gap_in(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Between) and value.other is None and not value.line:
-        yield {"of": value.one}
-        if value.one == Portion(Anaphor(), "blocks"):
-            yield {"of": Anaphor()}
-        if isinstance(value.one, Blocks):
-            yield {"of": replace(value.one, count=1, kind=Kind.STRUCTURE)}
-
-
-def fill(value: Any) -> Iterator[Slots]:
-    if isinstance(value, PlaceGoal) and value.fill and value.where:
-        yield {"gap": value.where[0], "new": value.new, "mods": Modifiers(value.where[1:])}
-
-
-def connect(value: Any) -> Iterator[Slots]:
-    if isinstance(value, PlaceGoal) and value.fill and isinstance(place := value.where[0], Between):
-        stated = {"new": value.new, "mods": Modifiers(value.where[1:])}
-        yield {"one": place.one, "other": place.other, **stated}
-
-
-def surround(value: Any) -> Iterator[Slots]:
-    if isinstance(value, PlaceGoal) and isinstance(value.where[0], Sides):
-        new = replace(value.new, each=False)
-        yield {"of": value.where[0].of, "new": new, "mods": Modifiers(value.where[1:])}
-
-
-def to_place(value: Any) -> Iterator[Slots]:
-    if value is not None:
-        yield {"f": Modifiers(value if isinstance(value, tuple) else (value,))}
-
-
-def new_shape(value: Any) -> Iterator[Slots]:
-    if isinstance(value, BlockSpec) and value.kind is not Kind.BLOCK:
-        n = value.sizes[0] if value.sizes else None
-        yield {
-            "kind": value.kind,
-            "n": n,
-            "colors": value.color,
-            "k": value.count if value.count != 1 else None,
-        }
 
 
 def counted(value: Any, n: int | None = None) -> Iterator[Slots]:

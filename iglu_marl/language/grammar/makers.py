@@ -734,7 +734,7 @@ def _at_one_thing(one: Any, other: Any) -> Wheres | None:
     if isinstance(one, Beside):
         if other == Beside(one.offset, Anaphor()):
             return (one,)  # a repetition
-        return _on_edge(one) if other == up else None
+        return None
     if not isinstance(one, Sides):
         return None
     if isinstance(other, Sides) and other.of == Anaphor() != one.of:
@@ -742,15 +742,6 @@ def _at_one_thing(one: Any, other: Any) -> Wheres | None:
     if one.which != "ends" and other in (up, down):  # "on each side of it, at the bottom"
         return (replace(one, of=Portion(one.of, "blocks", other.offset[0][0])),)
     return None
-
-
-def _on_edge(where: Beside) -> Wheres | None:
-    """Return the place on top of an edge: "along the north edge of it, on top", "at its west end, on top"."""
-    (way, count), *more = where.offset or ((Direction.UP, 1),)
-    edge = isinstance(where.of, Portion) and (where.of.which, where.of.way) == ("blocks", way)
-    if more or way.vertical or count > 1 or not (edge or isinstance(where.of, Anaphor)):
-        return None
-    return (Beside(((Direction.UP, 1),), where.of if edge else Portion(where.of, "blocks", way)),)
 
 
 def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:

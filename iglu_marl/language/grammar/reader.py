@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -422,9 +422,10 @@ def _beside(part: Any) -> Beside | None:
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
     parts = _share_anaphor(_apply_topic(_apply_choices(_apply_colors(parts))))
-    parts = _seen(parts)
     for number, part in enumerate(parts):
         if isinstance(part, View):
+            if number == len(parts) - 1:
+                raise Contradiction(f"{part.way} and nothing behind it")
             rest = instruction_of(parts[number + 1 :])
             seen = _facing(part.way, rest)
             if number == 0:
@@ -434,37 +435,6 @@ def instruction_of(parts: tuple[Any, ...]) -> Any:
     if len(parts) == 1:
         return parts[0]
     return Sequence(parts)
-
-
-def _seen(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return clauses with the direction behind them in which somebody looks before them: "..., seen from the east".
-
-    Raises `Contradiction` if a new shape is "facing" a direction; of a block, people say it of themselves.
-    """
-    while parts and isinstance(parts[-1], View):
-        *others, view = parts
-        start = max((at for at, part in enumerate(others) if isinstance(part, View)), default=-1) + 1
-        stated = tuple(others[start:])
-        parts = tuple(others)
-        if view.kind == "order" or not stated:
-            continue
-        if _depends_on_view(stated):
-            return (*parts[:start], view, *stated)
-        last = getattr(stated[-1], "put", stated[-1])
-        if view.kind == "facing" and isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK:
-            raise Contradiction(f"{last.new.kind} and facing {view.way}")
-    return parts
-
-
-def _depends_on_view(value: Any) -> bool:
-    """Return whether there is a direction such as left or right in a value."""
-    if isinstance(value, Direction):
-        return value.relative
-    if isinstance(value, tuple):
-        return any(map(_depends_on_view, value))
-    if not is_dataclass(value):
-        return value in ("side", "depth", "both")
-    return any(map(_depends_on_view, vars(value).values()))
 
 
 def _facing(view: Direction, rest: Any) -> Any:
