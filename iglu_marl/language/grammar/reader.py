@@ -421,11 +421,14 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
-    parts = _share_anaphor(_apply_topic(_apply_choices(_apply_colors(parts))))
+    *others, last = _share_anaphor(_apply_topic(_apply_choices(_apply_colors(parts))))
+    if isinstance(last, View) and others:  # "remove the left one, facing north"
+        if any(getattr(getattr(part, "new", None), "kind", Kind.BLOCK) is not Kind.BLOCK for part in others):
+            raise Contradiction(f"a shape and facing {last.way}")
+        return instruction_of((last, *others))
+    parts = (*others, last)
     for number, part in enumerate(parts):
         if isinstance(part, View):
-            if number == len(parts) - 1:
-                raise Contradiction(f"{part.way} and nothing behind it")
             rest = instruction_of(parts[number + 1 :])
             seen = _facing(part.way, rest)
             if number == 0:
