@@ -42,7 +42,6 @@ from iglu_marl.data.mdc.action_sequences import ActionSequence, action_sequences
 from iglu_marl.evaluation.metrics import action_counts, intersection_counts
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
 from iglu_marl.language.discourse import Reader
-from iglu_marl.language.repair import Understanding
 
 Grid = npt.NDArray[np.int8]
 EMPTY = blocks_to_grid(())
@@ -139,6 +138,8 @@ class Follower(ScriptedBuilder):
         self._followed = False
         self._take(text)
         self.said = " ".join(filter(None, (self._aside, self._remark)))
+        if self.said:
+            self.discourse.overhear(self.said)
         if self._followed:
             self.taken = "request"
         elif self.said in ("", say(DialogueAct.OKAY)):
@@ -156,13 +157,9 @@ class Follower(ScriptedBuilder):
         act = parse_small_talk(self.said)
         return "?" in self.said and (act is None or act.talk != DialogueAct.MEAN_OTHER)
 
-    def _take_back(self, heard: Understanding) -> None:
-        super()._take_back(heard)
-        self._followed = False
-
-    def _work_on(self, *arguments: Any) -> None:
+    def _work_on(self, *arguments: Any) -> bool:
         self._followed = True
-        super()._work_on(*arguments)
+        return super()._work_on(*arguments)
 
 
 def _joined(given: Iterable[Turn]) -> tuple[Turn, ...]:

@@ -30,10 +30,14 @@ FLAGS = (
 )
 KEYS = {
     "space": " ",
+    "enter": "\ue007",
+    "escape": "\ue00c",
     "home": "\ue011",
     "end": "\ue010",
     "left": "\ue012",
+    "up": "\ue013",
     "right": "\ue014",
+    "down": "\ue015",
     "shift": "\ue008",
 }
 

@@ -270,7 +270,7 @@ def architect_chat(
             poses = f"It stands {place} and looks {gaze}."
         parts["pose"] = client.part("pose", poses=poses)
     user = Message("user", client.part("turn", **parts).strip(), tuple(pictures))
-    text = "tools" if client.by_tools else "structured" if client.settings.structured else "plain"
+    text = "tools" if client.answers == "tools" else "structured" if client.settings.structured else "plain"
     system = client.part("system", limit=limit, examples=examples(), form=client.part(text).strip())
     rules = Message(
         "system", (system + seat.rules(client) + client.vocabulary_section(codec if tokens else None)).strip()

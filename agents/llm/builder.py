@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_vocabulary
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.prompting import joined
-from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_order
+from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_commands, read_order
 from iglu_marl.agents.llm.seat import BUILDER_SEAT, TeamSeat, known_grid, poses_text, target_text
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
@@ -24,6 +26,7 @@ from iglu_marl.agents.llm.world_text import (
     describe_pose,
     encode_png,
     inventory_counts,
+    names_text,
 )
 from iglu_marl.agents.scripted.dialogue_tracker import (
     DIALOG_KEYS,
@@ -35,20 +38,24 @@ from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.core.grid import cell_index
+from iglu_marl.core.grid import Cell, blocks_to_grid, cell_index
 from iglu_marl.game.seats import unwrap_game
 from iglu_marl.planning import Edit, Plan
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps without action before a failed request is repeated
 
-_NOT_YET = "not yet"
+NOT_YET = "not yet"
+_EXAMPLE = blocks_to_grid(
+    [(0, -1, 0, 6), (2, -1, -1, 2), (2, 0, -1, 2), (2, 1, -1, 1)]
+)  # build of the examples
+_REPLY = re.compile(r"(?:^> .*\n)+", re.MULTILINE)
 
 
 class LLMBuilder(Decider, BuilderBase):
     """Do the edits that a language model derives from the architect's messages.
 
     After a message of the architect, the model is shown the build, the inventory, the builder's pose and the
-    dialogue. It answers with edits as JSON (docs/llm.md), which are checked, planned and done as in `ScriptedBuilder`.
+    dialogue. It answers with edits (docs/llm.md), which are checked, planned and done as in `ScriptedBuilder`.
     A reply that cannot be used as a whole changes nothing: the builder yields, and the next request explains the
     problem. The observation must have `dialog`, `agentPos` and `grid`; `inventory` is optional.
 
@@ -167,14 +174,14 @@ class LLMBuilder(Decider, BuilderBase):
             self._pause = min(RETRY_AFTER * 2**self._failures, MAX_PAUSE)
         self._order = self._newest, reply.edits
         for number in range(self._newest):
-            if self._done.get(number) == _NOT_YET:
+            if self._done.get(number) == NOT_YET:
                 self._done[number] = "see the next messages"
 
     def _hear(self) -> None:
         """Mark new messages of the architect as not done yet."""
         for number in range(self._newest + 1, len(self.client.dialogue)):
             if self.seat.is_addressed(self.client.dialogue[number]):
-                self._done[number] = _NOT_YET
+                self._done[number] = NOT_YET
                 self._newest = number
 
     def _settle_order(self) -> None:
@@ -199,32 +206,45 @@ class LLMBuilder(Decider, BuilderBase):
         return BuilderReply(reply.edits, self._fit_utterance(reply.say))
 
     def _fit_utterance(self, text: str) -> str:
-        """Return an utterance clipped to the limits of the game, "" if it cannot be sent."""
-        if not text or not self.can_ask:
-            return ""
-        if self._dialogue.tokens:
-            try:
-                check_vocabulary(self._dialogue.codec, text, self.message_length)
-            except Unreadable:
-                self.client.stats.parse_failures += 1
-                self.client.stats.failures["unreadable"] += 1
-                return ""
-            return text
-        return self.client.clip_message(text, self.message_length)
+        return fit_utterance(self.client, text, self.message_length, self._codec) if self.can_ask else ""
+
+    @property
+    def _codec(self) -> Codec | None:
+        return self._dialogue.codec if self._dialogue.tokens else None
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
-        tokens = self._dialogue.tokens
         return builder_chat(
             self.client,
             said,
             observation,
             self._executor.settled,
-            limit=f"{self.message_length} {'words' if tokens else 'characters'}",
+            limit=self.message_length,
             can_ask=self.can_ask,
-            codec=self._dialogue.codec if tokens else None,
+            codec=self._codec,
             done=self._done,
             seat=self.seat,
         )
+
+
+def fit_utterance(client: ModelClient, text: str, limit: int, codec: Codec | None) -> str:
+    """Return an utterance clipped to the limits of a game, "" if it cannot be sent.
+
+    Args:
+        client: counts what cannot be sent.
+        text: the utterance.
+        limit: characters or, in token chat, tokens.
+        codec: vocabulary of token chat; None = text chat.
+
+    """
+    if not text or codec is None:
+        return client.clip_message(text, limit)
+    try:
+        check_vocabulary(codec, text, limit)
+    except Unreadable:
+        client.stats.parse_failures += 1
+        client.stats.failures["unreadable"] += 1
+        return ""
+    return text
 
 
 def builder_chat(
@@ -233,10 +253,11 @@ def builder_chat(
     observation: Mapping[str, Any],
     grid: npt.NDArray[Any],
     *,
-    limit: str,
+    limit: int,
     can_ask: bool,
     codec: Codec | None = None,
     done: Mapping[int, str] | None = None,
+    names: Mapping[str, Iterable[Cell]] | None = None,
     seat: TeamSeat = BUILDER_SEAT,
 ) -> tuple[Message, ...]:
     """Return the chat for a builder's next reply: the rules, and what it knows.
@@ -246,10 +267,11 @@ def builder_chat(
         said: the newest part of the dialogue.
         observation: has agentPos; inventory and pov are optional.
         grid: the build, int [9, 11, 11].
-        limit: length limit of an utterance, with its unit.
+        limit: length limit of an utterance, in characters or, in token chat, words.
         can_ask: whether the builder may speak.
         codec: vocabulary of token chat; None = text chat.
         done: see `ModelClient.dialogue_section`.
+        names: cells by the names that were given.
         seat: place in a team.
 
     """
@@ -274,17 +296,47 @@ def builder_chat(
         target=client.part("target", scene=target) if target else "",
         others=client.part("others", lines=poses_text(others, beside)) if beside else "",
         build=client.part("build", scene=scene),
+        names=client.part("names", lines=names_text(names)) if names else "",
         inventory=left,
         pose=client.part("pose", place=place, gaze=gaze),
         dialogue=client.dialogue_section(said, done),
         note=client.note_section(),
     )
+    unit = "characters" if codec is None else "words"
     system = client.part(
         "system",
-        form=client.part("tools" if client.by_tools else "json").strip(),
+        form=_form_section(client, can_ask),
         max_edits=client.settings.max_edits,
-        say=client.part("can_ask", limit=limit) if can_ask else "",
-        say_form=client.part("can_ask_form").strip() if can_ask else "",
+        say=client.part("can_ask", limit=f"{limit} {unit}") if can_ask else "",
+        examples=_examples_section(client, can_ask),
     )
     rules = Message("system", (system + seat.rules(client) + client.vocabulary_section(codec)).strip())
     return rules, Message("user", user.strip(), pictures)
+
+
+def _form_section(client: ModelClient, can_ask: bool) -> str:
+    """Return the paragraph on the form of a reply."""
+    if client.answers == "lines":
+        say = f"\n{client.part('can_ask_line').strip()}" if can_ask else ""
+        return client.part("lines", say_form=say, or_said=" and nothing is said" if can_ask else "").strip()
+    say = client.part("can_ask_form").strip() if can_ask else ""
+    return client.part(client.answers, say_form=say).strip()
+
+
+def _examples_section(client: ModelClient, can_ask: bool) -> str:
+    """Return the worked examples. Lines after "> " are replies: they are shown in the form of the client."""
+    view = client.settings.view
+    scene = describe_build(_EXAMPLE, "coordinates" if view == "picture" else view)
+    text = client.part("examples", scene=scene) + (client.part("can_ask_examples") if can_ask else "")
+    shown = _REPLY.sub(
+        lambda match: _example_reply(match[0].replace("> ", ""), client.answers, can_ask), text
+    )
+    return shown.strip()
+
+
+def _example_reply(lines: str, answers: str, can_ask: bool) -> str:
+    if answers == "lines":
+        return f"Your reply:\n{lines}"
+    reply = read_commands(lines)
+    shown = reply if can_ask else {"edits": reply["edits"]}
+    return f"Your reply:\n{json.dumps(shown, ensure_ascii=False)}\n"

@@ -40,12 +40,13 @@ class ModelClient:
         settings: None = from the environment variables.
         backend: a backend of your own, which is not closed; None = that of the settings, shared by all agents with
             the same settings.
-        by_tools: whether the prompt asks for tool calls.
+        answers: form that the prompt asks a builder for: "lines", "json" or "tools" (an architect: tool calls, or
+            the message); None = JSON if the settings are `structured`, else lines.
 
     """
 
     def __init__(
-        self, role: Role, settings: LLMSettings | None, backend: Backend | None, by_tools: bool = False
+        self, role: Role, settings: LLMSettings | None, backend: Backend | None, answers: str | None = None
     ) -> None:
         if settings is None:
             settings = LLMSettings.from_environment() if backend is None else LLMSettings(model="own")
@@ -53,7 +54,8 @@ class ModelClient:
             raise AgentError(
                 f"backend is {backend!r:.80}, expected an object with complete, fits, cost and close"
             )
-        self.role, self.settings, self.by_tools = role, settings, by_tools
+        self.role, self.settings = role, settings
+        self.answers = answers or ("json" if settings.structured else "lines")
         self.prompts = Prompts(role.value, settings.prompts)
         self._own, self._borrowed = backend, None if backend is not None else acquire_backend(settings)
         self._transcript = (

@@ -89,6 +89,11 @@ def _names(text: str) -> list[str]:
     return found
 
 
+def quoted(text: str) -> str:
+    """Return a text as a JSON string, with line ends and marks of chat templates escaped."""
+    return json.dumps(strip_control(text), ensure_ascii=False).translate(_ESCAPED)
+
+
 def quote_dialogue(utterances: Iterable[Utterance], done: Mapping[int, str] | None = None) -> str:
     """Return a dialogue as data: one JSON object per line, with line ends and marks of chat templates escaped.
 
@@ -97,9 +102,8 @@ def quote_dialogue(utterances: Iterable[Utterance], done: Mapping[int, str] | No
     lines = []
     for number, said in enumerate(utterances):
         came = "" if done is None or number not in done else f', "done": {json.dumps(done[number])}'
-        text = json.dumps(strip_control(said.text), ensure_ascii=False).translate(_ESCAPED)
         speaker = said.role.value if said.number is None else f"{said.role.value} {said.number}"
-        lines.append(f'{{"speaker": "{speaker}", "text": {text}{came}}}')
+        lines.append(f'{{"speaker": "{speaker}", "text": {quoted(said.text)}{came}}}')
     return "\n".join(lines) or "(nothing has been said)"
 
 

@@ -53,6 +53,8 @@ _COMMAND = re.compile(
     r"^\W*(place|remove)\s+(?:(\w+)\s+)?(?:block\s+)?(?:at\s+)?\(?(-?\d+)[\s,]+(-?\d+)[\s,]+(-?\d+)\)?\W*$",
     re.IGNORECASE,
 )
+_SAID = re.compile(r"[\s*•-]*say\b[\s:]*(.+)", re.IGNORECASE)
+_NOTHING = re.compile(r"[\s*•-]*nothing[\s.]*$", re.IGNORECASE)
 _AXES, _WORLD_AXES = ("east", "north", "height"), ("x", "y", "z")
 
 
@@ -154,11 +156,11 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderRepl
     Removals of air are left out, unless the reply has nothing else.
     """
     text = _FENCE.sub("", strip_thoughts(text))
-    found = _find_order(text)
+    first_line = text.strip().partition("\n")[0][:200]
+    in_lines = _COMMAND.match(first_line) or _SAID.match(first_line)
+    found = None if in_lines else _find_order(text)
     if found is None:
-        found = _read_commands(text)
-    if found is None:
-        raise Unreadable('no JSON object with "edits" was found')
+        found = read_commands(text)
     listed, say = found.get("edits", []), found.get("say", "")
     if "edits" not in found and say in ("", None):
         raise Unreadable('its JSON object has neither "edits" nor anything to "say"')
@@ -280,17 +282,32 @@ def _json_problem(error: Exception) -> str:
     return "it is nested too deeply"
 
 
-def _read_commands(text: str) -> dict[str, Any] | None:
-    """Read lines such as `place red at 2 3 1` (east, north, height) as an order."""
-    edits = []
-    for line in text.split("\n"):
+def read_commands(text: str) -> dict[str, Any]:
+    """Read lines such as `place red at 2 3 1` (east, north, height), `say Which one?` and `nothing` as an order.
+
+    Raises `Unreadable` for any other line, and for a text without a line.
+    """
+    edits, said = [], []
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line in lines:
         if match := _COMMAND.match(line[:200]):
             action, color, *place = match.groups()
             edit: dict[str, Any] = {"action": action, **dict(zip(_AXES, map(int, place), strict=True))}
             if color is not None:
                 edit["color"] = color
             edits.append(edit)
-    return {"edits": edits} if edits else None
+        elif match := _SAID.match(line):
+            quoted = len(match[1]) > 1 and match[1][0] == match[1][-1] == '"'
+            said.append(match[1][1:-1] if quoted else match[1])
+        elif not _NOTHING.match(line):
+            raise Unreadable(
+                f'{_abbreviate(line)} is no edit, nothing to say, and no JSON object with "edits"'
+            )
+    if not lines:
+        raise Unreadable("it was empty")
+    if edits and any(map(_NOTHING.match, lines)):
+        raise Unreadable("it has both edits and 'nothing'")
+    return {"edits": edits, "say": " ".join(said)}
 
 
 def _read_edit(entry: Any, number: int) -> Edit:

@@ -24,6 +24,8 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 RESERVED = ("messages", "model", "n", "stream", "max_tokens", "max_completion_tokens")
 KEY_AT = PREFIX + "KEY_AT_"  # followed by the host: the key for that endpoint
 _LONGEST = 10**9
+LINE_TOKENS, JSON_TOKENS = 10, 40  # of an edit, at most
+WORD_TOKENS = 160  # for what is said beside edits
 
 
 def _setting(default: Any, text: str, least: float | None = None, most: float | None = None) -> Any:
@@ -55,7 +57,12 @@ class LLMSettings:
     )
     temperature: float = _setting(0.0, "0: greedy decoding; else replies are sampled, by the seed", 0.0, 10.0)
     top_p: float = _setting(1.0, "sample from the likeliest tokens of this total probability", 1e-6, 1.0)
-    reply_tokens: int = _setting(800, "maximal length of a reply", 1, _LONGEST)
+    reply_tokens: int = _setting(
+        0,
+        "maximal length of a reply; 0: enough for `max_edits`, by default 800, structured 2720",
+        0,
+        _LONGEST,
+    )
     reasoning_tokens: int = _setting(0, "for thoughts, if they count as part of the reply", 0, _LONGEST)
     structured: bool = _setting(False, "the server enforces a JSON schema (`response_format`)")
     context_tokens: int = _setting(
@@ -64,7 +71,7 @@ class LLMSettings:
     stop: tuple[str, ...] = _setting((), "texts that end a reply")
     history: int = _setting(40, "number of newest utterances that are shown", 0, 100_000)
     attempts: int = _setting(2, "requests per decision; a repeated one explains the problem", 1, 10)
-    max_edits: int = _setting(30, "maximal number of edits in a builder's reply", 1, 1089)
+    max_edits: int = _setting(64, "maximal number of edits in a builder's reply", 1, 1089)
     prompts: str = _setting("", "folder with your own prompt files (architect.txt, builder.txt)")
     transcript: str = _setting("", "file to which every chat and reply is appended (JSON lines)")
     # -- local models
@@ -157,7 +164,8 @@ class LLMSettings:
     @property
     def max_reply_tokens(self) -> int:
         """Maximal number of tokens of a reply with its thoughts."""
-        return self.reply_tokens + self.reasoning_tokens
+        needed = WORD_TOKENS + self.max_edits * (JSON_TOKENS if self.structured else LINE_TOKENS)
+        return (self.reply_tokens or needed) + self.reasoning_tokens
 
     def describe(self) -> dict[str, Any]:
         """Return the settings that determine the behaviour, JSON-ready; without time limits and budget."""

@@ -7,12 +7,13 @@ Places are given as in instructions: blocks east or west and north or south of t
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.agents.llm.prompting import quoted
 from iglu_marl.core.grid import COLOR_NAMES, MIN_Y, Cell, cells_of, color_at
 from iglu_marl.core.pose import Pose
 from iglu_marl.envs.rendering import LETTERS as SMALL_LETTERS
@@ -108,12 +109,23 @@ def describe_pose(pose: Pose) -> tuple[str, str]:
 
 def describe_edits(edits: Iterable[Edit], grid: Grid) -> str:
     """List the edits that are in place in a build: `red at 2 east, height 1; removed centre, height 2`."""
-    done = [edit for edit in edits if color_at(grid, edit.cell) == edit.color]
+    return edits_text((edit.cell, edit.color) for edit in edits if color_at(grid, edit.cell) == edit.color)
+
+
+def edits_text(edits: Iterable[tuple[Cell, int]]) -> str:
+    """List edits, cells with colour ids (0: removed), as `describe_edits` does."""
     lines = [
-        f"{COLOR_NAMES[e.color]} at {place_of(e.cell)}" if e.color else f"removed {place_of(e.cell)}"
-        for e in done
+        f"{COLOR_NAMES[color]} at {place_of(cell)}" if color else f"removed {place_of(cell)}"
+        for cell, color in edits
     ]
     return "; ".join(lines) or "nothing"
+
+
+def names_text(names: Mapping[str, Iterable[Cell]]) -> str:
+    """List the cells of what has a name: `"roof": 2 east, height 1; 3 east, height 1`."""
+    return "\n".join(
+        f"{quoted(name)}: {'; '.join(map(place_of, cells)) or 'nothing'}" for name, cells in names.items()
+    )
 
 
 def build_picture(grid: Grid) -> bytes:

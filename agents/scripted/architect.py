@@ -63,7 +63,15 @@ _NOT_HEARD = frozenset(
     DialogueAct(name)
     for name in (
         *("not_understood", "unknown_word", "unknown_named", "mean_other", "not_read", "which_reading"),
-        *("which_color", "which_height", "which_place", "which_number", "which_way", "outside"),
+        *(
+            "which_color",
+            "which_height",
+            "which_place",
+            "which_number",
+            "which_way",
+            "outside",
+            "what_change",
+        ),
     )
 )
 _REFUSED = frozenset(

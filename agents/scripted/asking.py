@@ -1,4 +1,7 @@
-"""Utterances of a builder about an instruction that it cannot follow: questions, refusals, misspelt words."""
+"""Utterances of a builder about an instruction that it cannot follow: questions, refusals, misspelt words.
+
+A refusal of a text that was not read quotes what was not understood, and shows the two nearest example requests.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from iglu_marl.agents.scripted.referring import offset_of
-from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_name
+from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_id, color_name
 from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, say
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.discourse import asks
+from iglu_marl.language.grammar.constructions import example_requests
 from iglu_marl.language.grammar.reader import respelled, tokens
 from iglu_marl.language.repair import Understanding, meanings
-from iglu_marl.language.templates import number_of, templates
-from iglu_marl.language.verbs import Ambiguous, Facing, Name
+from iglu_marl.language.templates import number_of, templates, words
+from iglu_marl.language.verbs import Ambiguous, Facing, Name, walk
 
 _QUESTIONS = {
     "color": DialogueAct.WHICH_COLOR,
@@ -30,7 +34,10 @@ _REFUSALS = {
     Reason.OCCUPIED: DialogueAct.OCCUPIED,
 }
 _WAYS = ("north", "east", "south", "west", "left", "right", "front", "behind", "up", "down", "above", "below")
+_UNREAD = (Reason.EMPTY, Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
+_POLITE = {"can", "could", "would", "will", "you", "me", "please"}
 MOST_WORDS = 6  # maximum length of a quoted part in a refusal
+ENDLESS = 1 << 16  # more characters than a message has
 
 Fits = Callable[[str], bool]
 
@@ -39,18 +46,19 @@ def objection(heard: Understanding, fits: Fits, grid: Any = None, context: Conte
     """Return the question about an instruction, or the reason against it: the fullest form that fits a message."""
     failure = heard.found
     assert isinstance(failure, Failure)
-    return next(text for text in _forms(heard, failure, grid, context) if fits(text))
+    return next(text for text in _forms(heard, failure, fits, grid, context) if fits(text))
 
 
-def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context | None) -> Iterator[str]:
+def _forms(
+    heard: Understanding, failure: Failure, fits: Fits, grid: Any, context: Context | None
+) -> Iterator[str]:
     reason = failure.reason
-    if reason is Reason.UNKNOWN_WORD and failure.detail:
-        if failure.suggestion:
-            yield say(DialogueAct.MEAN_OTHER, word=failure.detail, other=failure.suggestion)
-        yield say(DialogueAct.UNKNOWN_NAMED, word=failure.detail)
-    unread = reason in (Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION) and heard.instruction is None
-    if unread and failure.detail:
-        yield say(DialogueAct.NOT_READ, word=" ".join(failure.detail.replace(" .", "").split()[:MOST_WORDS]))
+    if reason is Reason.UNKNOWN_WORD and failure.suggestion:
+        yield say(DialogueAct.MEAN_OTHER, word=failure.detail, other=failure.suggestion)
+    colors_read = _colors_said(heard.text) <= _colors_of(heard.instruction)
+    unread = heard.instruction is None and reason in _UNREAD
+    if unread or (failure.missing == "color" and not colors_read):
+        yield from _refusals(heard.text, failure, fits)
     if reason is Reason.WRONG_COLOR:
         yield say(DialogueAct.WRONG_COLOR, failure.color)
     if reason is Reason.NO_MATCH and isinstance(heard.instruction, CellEdit):
@@ -65,6 +73,35 @@ def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context |
     if not asks(failure) and reason in _REFUSALS:
         yield say(_REFUSALS[reason])
     yield say(_QUESTIONS.get(failure.missing or "", DialogueAct.NOT_UNDERSTOOD))
+
+
+def _refusals(text: str, failure: Failure, fits: Fits) -> Iterator[str]:
+    """Return refusals of a text that was not read, with two example requests, one and none."""
+    quoted = " ".join(words(failure.detail)[:MOST_WORDS])
+    act = DialogueAct.UNKNOWN_NAMED if failure.reason is Reason.UNKNOWN_WORD else DialogueAct.NOT_READ
+    is_said = quoted and f" {quoted} " in f" {' '.join(words(text))} "
+    refusal = say(act, word=quoted) if is_said else say(DialogueAct.NOT_UNDERSTOOD)
+    if not fits(" " * ENDLESS):  # token chat, in which spaces cost nothing, lacks the words of examples
+        nearest = sorted(example_requests(), key=lambda example: -_overlap(text, example))[:2]
+        for examples in (nearest, nearest[:1]):
+            listed = " or ".join(f"\u201c{example}\u201d" for example in examples)
+            yield f"{refusal} {templates()['examples_given'].format(listed)}"
+    yield refusal
+
+
+def _overlap(text: str, other: str) -> float:
+    """Return the words that two texts share, as a part of the words of both."""
+    said, others = set(words(text)) - _POLITE, set(words(other))
+    return len(said & others) / len(said | others)
+
+
+def _colors_said(text: str) -> set[int]:
+    return {color_id(word) for word in words(text) if word in COLOR_NAMES[1:]}
+
+
+def _colors_of(instruction: Any) -> set[int]:
+    """Return the colours of the blocks that an instruction refers to."""
+    return {color for part in walk(instruction) if isinstance(part, Blocks) for color in part.colors}
 
 
 def report_done(heard: Understanding, idle: tuple[int, ...], fits: Fits) -> str:

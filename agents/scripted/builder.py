@@ -31,7 +31,6 @@ from iglu_marl.language.repair import (
     Understanding,
     try_instruction,
 )
-from iglu_marl.language.verbs import Undo
 from iglu_marl.planning import Plan
 
 Grid = npt.NDArray[np.int8]
@@ -54,7 +53,7 @@ class ScriptedBuilder(BuilderBase):
         controls: any of the game.
         select_and_place, can_yield, can_ask: as in the game; with can_ask it also says "Done." and the like.
         tokens, codec, message_length: of the chat.
-        reader: a function of text, grid and context that reads what the rules do not understand
+        reader: a function of text, grid and context that reads instead of the grammar
             (`iglu_marl.language.discourse.Reader`), such as a language model. None: there is none.
 
     Raises:
@@ -96,7 +95,9 @@ class ScriptedBuilder(BuilderBase):
         stated = [part.text for part in new if part.role == Role.ARCHITECT]
         for part in new:
             if part.role == Role.BUILDER:  # in recorded dialogues somebody else speaks as the builder
-                self.discourse.overhear(part.text, own=self.can_ask)
+                self.discourse.overhear(part.text)
+            elif part.text is not stated[-1]:
+                self.discourse.overhear(part.text, part.role)
         if stated:
             self._unheeded = stated[-1]
         executor = self._executor
@@ -142,21 +143,32 @@ class ScriptedBuilder(BuilderBase):
                 self._resume()
 
     def _take(self, text: str) -> None:
-        if self._answered(text):
+        grid = self._executor.settle()
+        unread = self.discourse.ask_reader(text, grid) is None
+        if unread and self._answered(text):
             return
-        heard = self.discourse.hear(text, self._executor.settle())
+        heard = self.discourse.hear(text, grid)
+        words = self._clipped(heard.words)
         if heard.act == "again":
             if self._task is not None:
                 self._resume()
         elif heard.act in ("stop", "cancel"):
             self._drop(say(DialogueAct.OKAY) if heard.act == "cancel" else "")
-        elif heard.act == "undo":
-            self._take_back(heard)
         elif isinstance(heard.found, Failure):
             self._ask(heard)
-        elif heard.instruction is not None and (heard.instruction != self._task or not self._executor.steps):
-            self._aside = respelling(text)  # a repetition of the current instruction changes nothing
-            self._work_on(heard.instruction, heard)
+        elif heard.instruction is None:
+            self._aside = words
+        elif heard.instruction != self._task or not self._executor.steps:  # no repetition
+            self._aside = respelling(text) if unread else ""
+            if self._work_on(heard.instruction, heard) and words:
+                self._remark = words
+
+    def _clipped(self, words: str) -> str:
+        """Return as many words of a reader as can be sent."""
+        said = words.split()
+        while said and not self._fits(" ".join(said)):
+            said.pop()
+        return " ".join(said)
 
     def _answered(self, text: str) -> bool:
         """Answer a question about the world or itself; return whether the text is one."""
@@ -192,8 +204,8 @@ class ScriptedBuilder(BuilderBase):
         self._executor.drop()
         self._remark = remark
 
-    def _work_on(self, task: Instruction, heard: Understanding | None = None) -> None:
-        """Plan for an instruction, and for tidying up after an interrupted one."""
+    def _work_on(self, task: Instruction, heard: Understanding | None = None) -> bool:
+        """Plan for an instruction, and for tidying up after an interrupted one; return whether there is a plan."""
         executor = self._executor
         settled = executor.settle().copy()
         before = self.discourse.context.before  # planning again after a surprise is no second instruction
@@ -202,7 +214,7 @@ class ScriptedBuilder(BuilderBase):
         self._task, executor.changes = task, {}
         if isinstance(heard.found, Failure):
             self._ask(heard)
-            return
+            return False
         for outcome in heard.found[:MAX_CHOICES]:
             if executor.pursue(outcome.grid):
                 differing = [(x, y, z) for x, y, z in cells_of(settled != outcome.grid).tolist()]
@@ -212,13 +224,9 @@ class ScriptedBuilder(BuilderBase):
                 if not again:
                     self.discourse.follow(task, settled, outcome)
                 self._remark = report_done(heard, outcome.idle, self._fits)
-                return
+                return True
         self._report_failure()
-
-    def _take_back(self, heard: Understanding) -> None:
-        """Undo what was done although somebody asked about it, because the answer is not understood."""
-        self._work_on(Undo())
-        self._remark = objection(heard, self._fits, self._executor.settled, self.discourse.context)
+        return False
 
     def _resume(self) -> None:
         """Plan again for the current instruction, with its original outcome."""

@@ -131,7 +131,7 @@ def serve(
         games = sum(1 for _ in folder.glob(f"*{SEATS}"))
         print(f"Getting ready, with {games} games to resume …" if games else "Getting ready …", flush=True)
         warm_up()
-        check_agents(options)
+        check_agents(app.state.options)
         example_sentences()
         address = f"{host if host in LOCAL else hosts[-1]}:{bound.getsockname()[1]}"
         print(f"Play at http://{address}/ (Ctrl+C ends the server).", flush=True)

@@ -49,6 +49,7 @@ class DialogueAct(str, Enum):
     WHICH_BLOCK = "which_block"  # the same, of a colour
     WHICH_NUMBER = "which_number"
     WHICH_WAY = "which_way"
+    WHAT_CHANGE = "what_change"  # since something is wrong
     NO_SUCH = "no_such"  # nothing fits
 
     __str__ = str.__str__

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at, color_name
-from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk, say
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.engine import Parser
@@ -27,6 +27,7 @@ from iglu_marl.language.references import Context
 from iglu_marl.language.repair import (
     Understanding,
     announced_color,
+    answered_color,
     bare,
     begins_with_verb,
     is_dependent,
@@ -35,22 +36,28 @@ from iglu_marl.language.repair import (
     understand,
     understand_answer,
 )
-from iglu_marl.language.shapes import COMPASS, Direction
 from iglu_marl.language.verbs import Correct, ExpectedWorld, Instruction, Pick, Undo, bind_referent
 
 Grid = npt.NDArray[np.int8]
 
-Reader = Callable[[str, Grid, Context], "str | Instruction | None"]
-"""Reads a text that was not understood, given the world, int8 [9, 11, 11], and the context.
 
-Returns other words, an instruction, or None if it understands nothing either.
+class ReaderReply(NamedTuple):
+    """What a reader makes of a text.
+
+    instruction: what to change, None for nothing. words: what the builder says: a question, an answer, a report.
+    """
+
+    instruction: Instruction | None = None
+    words: str = ""
+
+
+Reader = Callable[[str, Grid, Context], "ReaderReply | None"]
+"""Reads a text, given the world, int8 [9, 11, 11], and the context.
+
+It is asked first. Returns None if it cannot be asked now: only then the grammar reads.
 """
 
 _STATED_AS_FACT = (Reason.UNKNOWN_WORD, Reason.NO_MATCH, Reason.OUTSIDE, Reason.OCCUPIED)
-_ASKING = frozenset(("where", "where's", "how", "which", "what", "whats", "what's", "who"))
-_LOOKING = re.compile(r"\b(?:fac|look)\w*(?: (?:to|towards?|out))*(?: the)? (north|east|south|west)\b")
-_BEGUN = r"^(?:so|and|ok|also|you mean|do you mean)\b"
-_LIGHT = frozenset(("the", "a", "an", "one", "ones", "it", "please"))
 
 
 class Discourse:
@@ -61,7 +68,7 @@ class Discourse:
     "it", "the same again", "undo" and corrections refer to.
 
     Args:
-        reader: is asked where a text is not wholly understood. What it returns counts if it can be followed.
+        reader: reads each text instead of the grammar, unless it cannot be asked.
 
     Attributes:
         context: what an instruction may refer to besides the blocks.
@@ -71,13 +78,11 @@ class Discourse:
 
     def __init__(self, reader: Reader | None = None) -> None:
         self._reader = reader
-        self._asked: tuple[Any, Any] = None, None  # what the reader was asked, and its reply
+        self._asked: tuple[Any, ReaderReply | None] = None, None  # what the reader was asked, and its reply
         self.context = Context()
         self.pending: Understanding | None = None
-        self._request = ""  # the last text that was no answer
-        self._refused = False  # whether it was not understood
-        self._followed = False  # whether it was carried out
-        self._overheard = ""  # what somebody else asked about it
+        self._refused = False  # whether the last request was not understood
+        self._heard: tuple[int, Grid] | None = None  # number of the last text, and the world that it met
         self._expected: tuple[Grid, Understanding] | None = None  # worlds that the next one may be
 
     @property
@@ -100,36 +105,40 @@ class Discourse:
 
         """
         grid = as_grid(world, "world")
-        self._compare(grid)
+        reply = self.ask_reader(text, grid)
         pending, self.pending = self.pending, None
-        question, self._overheard = self._overheard, ""
-        heard = self._with_answer(question, text, pending, grid) if question and self._request else None
-        if heard is None:
-            colored = question and not grammar().words_of("color").isdisjoint(tokens(text))
-            answers = bool(question and self._request) and not (colored or begins_with_verb(text))
-            unanswered = answers and not self._followed
-            self._request = f"{self._request}, {text}" if unanswered else text
-            failed = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
-            idle = answers and self._followed and bool(parse_small_talk(text) or _states(text, question))
-            heard = self._by_reader(failed, grid, done=not unanswered) if answers and not idle else failed
-            if heard is failed:
-                heard = self._without_request(text, question, pending)
-            if heard is None:  # where it is unanswered, it belongs to the request that was not understood
-                heard = failed if unanswered else self._as_request(text, question, pending, grid)
+        if reply is not None:
+            heard = self._as_replied(text, reply, grid)
+        else:
+            heard = self._without_request(text, pending) or self._as_request(text, pending, grid)
+        self._heard = len(self.context.said), grid
         self._remember(Role.ARCHITECT, text)
         if heard.act == "request":
             self.pending = heard if heard.question is not None else self.pending
             self._expected = None if isinstance(heard.found, Failure) else (grid, heard)
         return heard
 
-    def overhear(self, text: str, own: bool = False) -> None:
-        """Hear what the builder says; if somebody else speaks in its place: what it asks, or where it looks."""
-        self._remember(Role.BUILDER, text)
-        if own:
-            return
-        if view := _LOOKING.search(text.lower()):
-            self.context = replace(self.context, yaw_deg=90.0 * COMPASS.index(Direction(view[1])))
-        self._overheard = text if "?" in text or set(text.lower().split()[:2]) & _ASKING else ""
+    def ask_reader(self, text: str, world: npt.ArrayLike) -> ReaderReply | None:
+        """Return what the reader makes of the next text; None without one, or if it cannot be asked now.
+
+        `hear` asks it, too, but the same only once.
+
+        Raises:
+            GridError: if `world` is not a grid of blocks.
+
+        """
+        grid = as_grid(world, "world")
+        self._compare(grid)
+        if self._reader is None:
+            return None
+        about = text, grid.tobytes(), self.context.said
+        if self._asked[0] != about:
+            self._asked = about, self._reader(text, grid, self.context)
+        return self._asked[1]
+
+    def overhear(self, text: str, role: Role = Role.BUILDER) -> None:
+        """Note what the builder says, or somebody in its place; or what the architect said before its newest text."""
+        self._remember(role, text)
 
     def _remember(self, role: Role, text: str) -> None:
         self.context = replace(self.context, said=(*self.context.said, Utterance(role, text)))
@@ -141,7 +150,7 @@ class Discourse:
     def follow(self, instruction: Instruction, world: Grid, outcome: ExpectedWorld) -> None:
         """Note that an instruction was carried out on a world, with this result."""
         self.context = self.context.after(instruction, world, outcome)
-        self._followed, self._expected = True, None
+        self._expected = None
 
     def notice(self, before: Grid, after: Grid, order: tuple[Cell, ...] = ()) -> None:
         """Note how others changed the world since the last texts: their changes are what was mentioned last.
@@ -167,11 +176,17 @@ class Discourse:
             mentioned=(),
             color=known.color if {color_at(after, cell) for cell in placed} <= {known.color} else None,
         )
-        self.pending, self._expected, self._request = None, None, ""
-        self._refused = self._followed = False
+        self.pending, self._expected = None, None
 
     def _compare(self, grid: Grid) -> None:
-        """Follow the last request if the world shows that it was carried out; notice other changes."""
+        """Note what was done since the last text: the request if the world shows it, or what others changed."""
+        if self._heard is not None:
+            (number, met), self._heard = self._heard, None
+            edits = tuple(
+                CellEdit.between(cell, color_at(met, cell), color_at(grid, cell))
+                for cell in _cells(met != grid)
+            )
+            self.context = replace(self.context, done=(*self.context.done, (number, edits)))
         if self._expected is None:
             return
         (before, heard), self._expected = self._expected, None
@@ -182,14 +197,27 @@ class Discourse:
         if not np.array_equal(before, grid):
             self.notice(before, grid)
 
-    def _without_request(
-        self, text: str, question: str, pending: Understanding | None
-    ) -> Understanding | None:
+    def _as_replied(self, text: str, reply: ReaderReply, grid: Grid) -> Understanding:
+        """Return a text as the reader understood it."""
+        if reply.instruction is None:
+            return Understanding(text, None, (), act="remark", words=reply.words)
+        heard = try_instruction(text, reply.instruction, grid, self.context)
+        if not isinstance(heard.found, Failure):  # "it" is all that changes, not the last part
+            found = (replace(world, cells=_cells(world.grid != grid), earlier=()) for world in heard.found)
+            heard = replace(heard, found=tuple(found))
+        return replace(heard, words=reply.words)
+
+    def _without_request(self, text: str, pending: Understanding | None) -> Understanding | None:
         """Return how to take a text that asks for no change; None for others."""
         if pending is None and (color := announced_color(text)):
             self.context = replace(self.context, color=color)
             return Understanding(text, None, (), act="remark")
-        if pending is None and (is_remark(text, self.context) or _states(text, question)):
+        questioned = self.context.said[-1:] and "?" in self.context.said[-1].text
+        if pending is None and questioned and _states(text):
+            return Understanding(text, None, (), act="remark")
+        if pending is None and _read_alone(text, "complaint"):
+            return Understanding(text, None, (), act="remark", words=say(DialogueAct.WHAT_CHANGE))
+        if pending is None and is_remark(text, self.context):
             return Understanding(text, None, (), act="remark")
         said = parse_small_talk(text)
         if said is None or (pending is not None and _plain(text) in listed("agreeing")):
@@ -200,28 +228,22 @@ class Discourse:
         again = said.talk == DialogueAct.TRY_AGAIN and pending is None
         return Understanding(text, None, (), act="again" if again else "remark")
 
-    def _as_request(
-        self, text: str, question: str, pending: Understanding | None, grid: Grid
-    ) -> Understanding:
+    def _as_request(self, text: str, pending: Understanding | None, grid: Grid) -> Understanding:
         heard = self._read(text, pending, grid)
         if (asked := heard.question) is not None and asked.missing == "color" and self.context.color:
             heard = understand_answer(heard, color_name(self.context.color), grid, self.context) or heard
         failed = isinstance(heard.found, Failure)
-        self._refused = failed and heard.question is None
-        if question and self._refused and self._followed:
-            heard = replace(heard, act="undo")
-        elif failed and heard.instruction is None:
+        corrects = heard.instruction is not None and is_dependent(heard.instruction)
+        self._refused = failed and heard.question is None and not corrects
+        if failed and heard.instruction is None:
             self.pending = pending  # still open
-        self._followed = self._followed and not failed
         return heard
 
     def _read(self, text: str, pending: Understanding | None, grid: Grid) -> Understanding:
         """Read a text after an open question."""
-        if pending is not None:
-            said, (found, text) = text, self._as_reply(text, pending, grid)
-            if found is not None:
-                return self._by_reader(found, grid, said) if found.act == "request" else found
-        new = self._by_reader(understand(text, grid, self.context), grid)
+        if pending is not None and (found := self._as_reply(text, pending, grid)) is not None:
+            return found
+        new = understand(text, grid, self.context)
         if pending is not None and isinstance(new.instruction, Correct):
             return pending  # what is pending was not done
         dependent = new.instruction is not None and is_dependent(new.instruction)
@@ -230,47 +252,28 @@ class Discourse:
             new = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
         return new
 
-    def _as_reply(self, text: str, pending: Understanding, grid: Grid) -> tuple[Understanding | None, str]:
-        """Read a text as the reply to a question; None if it is none, with the text that it agrees to."""
+    def _as_reply(self, text: str, pending: Understanding, grid: Grid) -> Understanding | None:
+        """Read a text as the reply to a question; None if it is none."""
         question = pending.question
         assert question is not None
-        if _plain(text) in listed("agreeing"):
-            text = question.suggestion or text
         stated = parse(text)
         if _plain(text) in listed("rejecting") or isinstance(stated, Undo):
-            return Understanding(text, None, (), act="cancel"), text
+            return Understanding(text, None, (), act="cancel")
+        if question.missing == "word":
+            agreed = _plain(text) in listed("agreeing")
+            meant = question.suggestion if agreed else answered_color(text)
+            word = rf"\b{re.escape(question.detail)}\b"
+            whole = re.sub(word, meant, pending.text, flags=re.IGNORECASE)
+            return understand(whole, grid, self.context) if meant else None
         referred = pending.instruction is not None and question.reference is not None
         if isinstance(stated, Pick) and referred:
-            return self._picked(pending, stated, grid), text
+            return self._picked(pending, stated, grid)
         found = understand_answer(pending, text, grid, self.context)
-        if found is None and asks(question) and not begins_with_verb(text):
-            found = pending  # not an answer: ask again
-        elif found is None and is_remark(text, self.context) and not unknown_words(tokens(text)):
+        if found is None and is_remark(text, self.context) and not unknown_words(tokens(text)):
             self.pending, found = pending, Understanding(text, None, (), act="remark")
-        return found, text
-
-    def _by_reader(
-        self, heard: Understanding, grid: Grid, text: str = "", done: bool = False
-    ) -> Understanding:
-        """Return what was not understood as the reader follows it, or the text said now."""
-        if self._reader is None or heard.complete:
-            return heard
-        reported = Utterance(Role.BUILDER, say(DialogueAct.DONE))  # the request that somebody asked about
-        said = (*self.context.said, *[reported] * done)
-        about = text or heard.text, grid.tobytes(), self.context.said
-        if self._asked[0] != about:
-            self._asked = about, self._reader(about[0], grid, replace(self.context, said=said))
-        read = self._asked[1]
-        if read is None:
-            return heard
-        if isinstance(read, str):
-            other = understand(read, grid, self.context)
-        else:
-            other = try_instruction(heard.text, read, grid, self.context)
-            if not isinstance(other.found, Failure):  # "it" is all that changes, not the last part
-                found = (replace(one, cells=_cells(one.grid != grid), earlier=()) for one in other.found)
-                other = replace(other, found=tuple(found))
-        return replace(other, text=heard.text) if other.complete else heard
+        elif found is None and asks(question) and not begins_with_verb(text):
+            found = pending  # not an answer: ask again
+        return found
 
     def _picked(self, pending: Understanding, stated: Pick, grid: Grid) -> Understanding:
         """Read the answer of the scripted architect: the one at a place."""
@@ -282,61 +285,29 @@ class Discourse:
             return pending
         return try_instruction(pending.text, made, grid, self.context)
 
-    def _with_answer(
-        self, question: str, text: str, pending: Understanding | None, grid: Grid
-    ) -> Understanding | None:
-        """Read the last request together with the answer to what somebody else asked; None if that does not do."""
-        context = self.context
-        heard = understand_answer(pending, text, grid, context) if pending else None
-        if heard is None or isinstance(heard.found, Failure):
-            if pending is None and context.before is not None and self._followed:
-                last, earlier = (context.earlier or ((),))[-1], context.earlier[:-1]
-                grid, context = context.before[1], replace(context, last=last, earlier=earlier, before=None)
-            heard = _continued(self._request, question, text, grid, context)
-        return None if heard is None or heard.instruction is None else heard
-
-
-def _continued(request: str, question: str, reply: str, grid: Grid, context: Context) -> Understanding | None:
-    """Read a request together with the answer to a question that somebody else asked about it; None if that fails.
-
-    The answer continues the request; after a yes, what was asked does: "the same colour?" "yes".
-    """
-    words = tokens(reply)
-    agreed = bool(words) and words[0] in listed("agreeing")
-    rest = " ".join(words[agreed:])
-    options = [option.strip(" ,") for option in re.split(r"\bor\b|\?", question.lower())]
-    options = [re.sub(_BEGUN, "", option).strip(" ,") for option in options if option]
-    if agreed:
-        more = [rest, *(f"{option}, {rest}" for option in options), *options]
-    else:
-        content = set(words) - _LIGHT
-        meant = [option for option in options if content and content <= set(tokens(option))]
-        more = [*(meant if len(meant) == 1 < len(options) else []), reply, re.sub(r"^no\b[,. ]*", "", reply)]
-    texts = [f"{request.rstrip(' .!')}, {addition}" for addition in more if addition]
-    for text in [*texts, *(options if agreed else ())]:
-        heard = understand(text, grid, context)
-        whole = text in texts or (heard.instruction is not None and not is_dependent(heard.instruction))
-        if heard.complete and whole:
-            return heard
-    return None
-
 
 def _cells(mask: npt.NDArray[np.bool_]) -> tuple[Cell, ...]:
     return tuple((x, y, z) for x, y, z in cells_of(mask).tolist())
 
 
-def _states(text: str, question: str) -> bool:
-    """Return whether an architect answers somebody's question; without a question, "no, …" corrects."""
+def _states(text: str) -> bool:
+    """Return whether a text only says how things are; "no, …" corrects."""
     parts = [part for part in re.split(r"[.;]", text) if part.strip()]
-    answers = any(all(asked(part, "status") for part in way) for way in ([text], parts) if way)
-    return answers and bool(question or not isinstance(parse(text), Correct))
+    states = any(all(asked(part, "status") for part in way) for way in ([text], parts) if way)
+    return states and not isinstance(parse(text), Correct)
+
+
+def _read_alone(text: str, category: str) -> bool:
+    """Return whether a category has all words of a text."""
+    said = [word for word in tokens(text) if word != "."]
+    return any(end == len(said) for _, end, _ in Parser(grammar(), said).read(category))
 
 
 def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
     """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
     said = [word for word in tokens(text, names) if word != "."]
     nouns = nouns_of(said, names)
-    for words in (said, *bare(said, "")):
+    for words in (said, *bare(said)):
         readings = Parser(grammar(), words, nouns).read(category)
         found = [(cost, value) for value, end, cost in readings if end == len(words)]
         if found:

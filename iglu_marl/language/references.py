@@ -18,7 +18,7 @@ from iglu_marl.core.dialogue import Utterance
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_at, color_name, in_zone
 from iglu_marl.core.grid import cells_of as cells_in
-from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.regions import (
     FLOOR,
     REACH,
@@ -846,6 +846,7 @@ class Context:
         names: what names stand for, by their singular.
         mentioned: cells of what was talked about since the last instruction.
         said: the dialogue before, the oldest utterance first.
+        done: number of an architect's utterance in `said`, and the edits that were made until its next one.
         color: that was announced for what follows.
         ordered: whether the order of `last` is known: others may have built it.
 
@@ -860,6 +861,7 @@ class Context:
     names: Mapping[str, NamedCells] = field(default_factory=dict, hash=False)
     mentioned: tuple[Cell, ...] = ()
     said: tuple[Utterance, ...] = field(default=(), compare=False)
+    done: tuple[tuple[int, tuple[CellEdit, ...]], ...] = field(default=(), compare=False)
     color: int | None = None
     ordered: bool = True
 

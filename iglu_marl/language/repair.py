@@ -2,7 +2,7 @@
 
 `understand` reads an utterance in a world. Its result leads to worlds, or to a failure that names what is `missing`;
 then the next utterance goes to `understand_answer`. An answer fills a slot of the instruction ("red", "three",
-"level 2", "the left one"), or adds words to the sentence ("to the north"; "I mean red" for an unknown word).
+"level 2", "the left one") or a gap of the sentence: "Make the tower taller" lacks a number.
 
 All ways to fill an answer in must agree; else the question stays open. No word is ignored, apart from polite words
 around the answer ("um, red I think").
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -20,22 +21,18 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError, GridError
-from iglu_marl.core.grid import Cell, color_name
+from iglu_marl.core.grid import Cell, color_id, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import Above, ColorList, Count, Selection, Toward, Until, ValueOf
 from iglu_marl.language.grammar.engine import Parser, is_number
-from iglu_marl.language.grammar.makers import InColor, counted
+from iglu_marl.language.grammar.makers import InColor, Modifiers, counted
 from iglu_marl.language.grammar.reader import (
-    asks_for_nothing,
     changing_words,
     grammar,
-    instruction_words,
     listed,
-    read_text,
+    read_filled,
     tokens,
-    try_text,
-    unknown_words,
 )
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
@@ -53,6 +50,7 @@ from iglu_marl.language.references import (
     Level,
     PluralAnaphor,
     Resolution,
+    Spot,
     Unresolved,
     resolve,
 )
@@ -62,14 +60,11 @@ from iglu_marl.language.verbs import (
     AssertCount,
     Build,
     Choose,
-    Copy,
     Correct,
     ExpectedWorld,
-    Extend,
     Facing,
     Instruction,
     KeepOnly,
-    Move,
     Pick,
     Place,
     PlaceGoal,
@@ -90,19 +85,8 @@ Grid = npt.NDArray[Any]
 Found = tuple[ExpectedWorld, ...] | Failure
 
 MAX_SIZE = 11
-_SHORT = 16  # words of a sentence that can lack one
 _GROUND = -1
-_LIGHT = frozenset(
-    ("a", "an", "the", "of", "in", "on", "at", "to", "one", "ones", "it", "them", "block", "blocks", "brick", "cube")
-)  # fmt: skip
-"""Words that may be dropped when others replace an unknown word."""
-_PREPOSITIONS = frozenset(("of", "in", "on", "at", "to"))
-_ITS = ("it", "them", "that", "this")
 _VERBS = ("place", "stack", "remove", "replace", "move", "copy", "mirror", "extend")
-_PREFIXES: dict[str, tuple[tuple[str, ...], ...]] = {  # that a sentence needs before an answer
-    "place": ((), ("at",), ("on",), ("in",)),
-    "direction": ((), ("to",), ("to", "the"), ("going",)),
-}
 _REPLIES = {
     "color": ("reply_color",),
     "count": ("reply_count",),
@@ -112,19 +96,13 @@ _REPLIES = {
     "referent": ("reply_which",),
 }
 """Categories of answers by what is missing."""
-_MOVING = (Move, Copy, Extend, Resize, Remove)
-_PROBES: tuple[tuple[Reason, tuple[str, ...], bool, tuple[type, ...]], ...] = (
-    # what a sentence lacks that can be read with these words, whether at its end, and what the reading must be
-    (Reason.NO_DIRECTION, ("to the north",), True, _MOVING),
-    (Reason.NO_DIRECTION, ("to the northeast",), True, (Build,)),
-    (Reason.NO_NUMBER, ("2", "by 2"), False, _MOVING),
-    (Reason.NO_COLOR, ("with red",), True, ()),
-    (Reason.NO_COLOR, ("red",), False, ()),
-    (Reason.NO_PLACE, ("on top of the tower", "in the centre"), True, ()),
-    (Reason.NO_DIRECTION, ("to the north", "north"), True, ()),
-    (Reason.NO_NUMBER, ("2", "by 2"), False, ()),
-    (Reason.NO_HEIGHT, ("2 high",), False, ()),
-)
+_GAPS: dict[Reason, tuple[tuple[str, ...], Any]] = {
+    Reason.NO_NUMBER: (("number",), 2),
+    Reason.NO_DIRECTION: (("direction", "plain_way", "side", "compass"), Direction.NORTH),
+    Reason.NO_COLOR: (("tint", "into_color"), color_id("red")),
+    Reason.NO_PLACE: (("transfer_piece",), Modifiers((Spot(0, 0),))),
+}
+"""Categories whose words a sentence may lack, by the reason why it is not understood, with a value of theirs."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +110,15 @@ class Understanding:
     """The meaning of an utterance in a world.
 
     instruction: as far as it was given, or None. found: the worlds that it leads to, or why there is none. act: what a
-    builder does about it: the "request", or nothing ("remark"), the last request "again", "stop" it, "cancel" what it
-    asked about, or "undo" it, since the answer to a question about it is not understood.
+    builder does about it: the "request", or nothing ("remark"), the last request "again", "stop" it, or "cancel" what
+    it asked about. words: what a reader says about it.
     """
 
     text: str
     instruction: Instruction | None
     found: Found
     act: str = "request"
+    words: str = ""
 
     @property
     def question(self) -> Failure | None:
@@ -164,7 +143,7 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
         heard = try_instruction(text, stated.partial, grid, context)
         if not isinstance(heard.found, Failure):
             return heard
-    return Understanding(text, stated.partial, _diagnosed(stated))
+    return Understanding(text, stated.partial, _lacking(stated))
 
 
 def _announces(text: str, instruction: Any) -> bool:
@@ -185,12 +164,18 @@ def _announces(text: str, instruction: Any) -> bool:
 
 def announced_color(text: str) -> int | None:
     """Return the colour that a text announces for what follows: "now we'll switch to red"."""
-    ways = bare([word for word in tokens(text) if word != "."], "")
+    ways = bare([word for word in tokens(text) if word != "."])
     found = ((len(said), Parser(grammar(), said).read("color_next")) for said in ways)
     return next((color for length, read in found for color, end, _ in read if end == length), None)
 
 
 _REQUIRED = re.compile(r"\b(?:it|they|you|th\w+)\b[^.,]*\b(?:should|must|ha[sv]e? to|needs? to)\b", re.I)
+
+
+@cache
+def remarking_words() -> frozenset[str]:
+    """Return the words with which a remark can begin: "that looks like a castle", "great job"."""
+    return listed("subject") | {phrase.split()[0] for phrase in listed("interjection")}
 
 
 def is_remark(text: str, context: Context) -> bool:
@@ -202,22 +187,21 @@ def is_remark(text: str, context: Context) -> bool:
         return False
     if not rest:
         return True
+    told = changing_words() | listed("acting") | listed("referring")
+    told |= grammar().words_of("number", "side") - {"one", "a"}
     if (
-        not asks_for_nothing(said)
-        or not listed("referring").isdisjoint(said)
-        or any(near(word, grammar().words_of("color")) for word in unknown_words(said))
+        rest[0].split("'")[0] not in remarking_words()
+        or any(" ".join(said).startswith(phrase) for phrase in listed("want"))
+        or not told.isdisjoint(rest)
         or (begins_with_verb(text) and not grammar().words_of("noun1", "nounn").isdisjoint(said))
+        or any(core[0] in listed("locating") for core in bare(said))
+        or any(is_number(word) or near(word, grammar().words_of("color")) for word in rest)
         or parse_small_talk(text) is not None
-        or any(core[0] in listed("locating") for core in bare(said, ""))
         or _REQUIRED.search(text)
     ):
         return False
-    if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
-        return False
-    agrees = said[0] in listed("agreeing")  # "yes, from west to east" answers a question
-    details = grammar().words_of("number") if agrees else grammar().words_of("number", "side")
-    telling = changing_words() | (details - {"one", "a"})
-    return telling.isdisjoint(rest) and not any(map(is_number, rest))
+    stated = parse(text, context)
+    return isinstance(stated, Failure) and stated.partial is None
 
 
 def try_instruction(text: str, instruction: Instruction, grid: Grid, context: Context) -> Understanding:
@@ -246,19 +230,14 @@ def meanings(
     return list(found.values())
 
 
-def _diagnosed(failure: Failure) -> Failure:
-    """Return what a sentence lacks that can be read with one more word."""
-    short = len(tokens(failure.text)) <= _SHORT and begins_with_verb(failure.text)
-    if failure.reason is not Reason.NOT_UNDERSTOOD or not short:
+def _lacking(failure: Failure) -> Failure:
+    """Return the one value without which a sentence cannot be read as a whole, if there is one."""
+    if failure.reason is not Reason.NOT_UNDERSTOOD or not begins_with_verb(failure.text):
         return failure
-    for reason, words, at_end, kinds in _PROBES:
-        for probe in words:
-            found = (stated for _, stated in _completions(failure.text, probe.split(), at_end))
-            if any(
-                not _mentions(stated, (SetFocus,)) and _mentions(stated, kinds or (object,))
-                for stated in found
-            ):
-                return replace(failure, reason=reason, detail="")
+    for reason, gap in _GAPS.items():
+        stated = read_filled(failure.text, gap)
+        if not isinstance(stated, Failure) and not _mentions(stated, (SetFocus, Correct)):
+            return replace(failure, reason=reason, detail="")
     return failure
 
 
@@ -272,7 +251,7 @@ def understand_answer(
     """
     context = context or Context()
     question = pending.question
-    if question is None:
+    if question is None or question.missing == "word":
         return None
     if (chosen := _chosen(pending, question, reply, grid, context)) is not None:
         return chosen
@@ -280,7 +259,7 @@ def understand_answer(
     if not isinstance(whole, Failure) and begins_with_verb(reply) and not _mentions(whole, _DEPENDENT):
         return understand(reply, grid, context)
     answer = _Answer(pending, question, grid, context)
-    for part in _parts(reply, answer.unknown):
+    for part in _parts(reply):
         found = answer.filled(part)
         if found is not None:
             return found
@@ -290,14 +269,19 @@ def understand_answer(
     if not isinstance(whole, Failure) or begins_with_verb(reply):
         new = understand(reply, grid, context)
     else:
-        new = Understanding(reply, whole.partial, _diagnosed(whole))
+        new = Understanding(reply, whole.partial, _lacking(whole))
     if answer.further is not None and isinstance(new.found, Failure):
         return answer.further
     nothing = new.instruction is None or isinstance(new.instruction, (AssertCount, KeepOnly, SetFocus))
     nothing = nothing and isinstance(new.found, Failure)
-    if question.missing != "word":  # a fragment does not replace an instruction
-        nothing = nothing or _is_fragment(reply) or _mentions(new.instruction, (Correct,))
-    return None if nothing else new
+    fragment = _is_fragment(reply) or _mentions(new.instruction, (Correct,))  # replaces no instruction
+    return None if nothing or fragment else new
+
+
+def answered_color(reply: str) -> str:
+    """Return the colour in an answer, "I mean blue"; "" if there is none."""
+    values = (value for said in bare(tokens(reply)) for value in _readings("reply_color", said))
+    return next((color_name(value) for value in values if isinstance(value, int)), "")
 
 
 def _chosen(
@@ -353,18 +337,26 @@ def is_dependent(instruction: Any) -> bool:
 
 
 def begins_with_verb(text: str) -> bool:
-    """Return whether a text begins like a whole instruction."""
+    """Return whether a text begins like a whole instruction: "could you please put"."""
     verbs = [phrase.split() for name in _VERBS for phrase in grammar().lists[name]]
-    return any(said[: len(verb)] == verb for said in bare(tokens(text), "") for verb in verbs)
+    said = tokens(text)
+    parser = Parser(grammar(), said)
+    starts, todo = {0}, [0]
+    while todo:
+        at = todo.pop()
+        ends = {end for name in ("joints", "hedge") for _, end, _ in parser.read(name, at)} - starts
+        starts |= ends
+        todo += ends
+    return any(said[at : at + len(verb)] == verb for at in starts for verb in verbs)
 
 
 def _is_fragment(text: str) -> bool:
     """Return whether a text is no sentence of its own: without a verb, or about "it"."""
     if begins_with_verb(text):
         return False
-    if tokens(text)[:1] in (["they"], *([word] for word in _ITS)):
+    if tokens(text)[:1] in (["they"], ["it"], ["them"], ["that"], ["this"]):
         return True
-    cores = ((said, Parser(grammar(), said).read("bare")) for said in bare(tokens(text), ""))
+    cores = ((said, Parser(grammar(), said).read("bare")) for said in bare(tokens(text)))
     return any(said[end : end + 1] in ([], ["."]) for said, found in cores for _, end, _ in found)
 
 
@@ -372,31 +364,16 @@ def _mentions(value: Any, kinds: tuple[type, ...]) -> bool:
     return any(isinstance(part, kinds) for part in walk(value))
 
 
-def _parts(reply: str, unknown: str) -> list[list[list[str]]]:
+def _parts(reply: str) -> list[list[list[str]]]:
     """Return the ways to split an answer: whole, or in the pieces between commas and "so"."""
     pieces = [tokens(piece) for piece in re.split(r"[,.;:!?\u2014]|\bso\b", reply)]
     pieces = [piece for piece in pieces if piece]
     whole = [word for word in tokens(reply) if word != "."]
-    ways = [[whole], pieces] if len(pieces) > 1 else [[whole]]
-    return [[_corrected(piece, unknown) for piece in way] for way in ways]
+    return [[whole], pieces] if len(pieces) > 1 else [[whole]]
 
 
-def _corrected(said: list[str], unknown: str) -> list[str]:
-    known = instruction_words()
-    right = []
-    for word in said:
-        found = near(word, known) if word != unknown and unknown_words([word]) else {}
-        best = [other for other, rank in found.items() if rank == min(found.values())]
-        right.append(best[0] if len(best) == 1 else word)
-    return right
-
-
-def bare(said: list[str], unknown: str) -> list[list[str]]:
-    """Yield an answer with ever more of the words around it removed."""
-    if unknown in said:  # "scarlet is red", "by spire I mean a tower"
-        said = said[said.index(unknown) + 1 :]
-        if said[:1] in (["is"], ["means"]):
-            said = said[1:]
+def bare(said: list[str]) -> list[list[str]]:
+    """Return an answer with ever more of the words around it removed."""
     hedges = grammar().categories["hedge"]
     found: list[list[str]] = []
     parser = Parser(grammar(), said)
@@ -433,16 +410,12 @@ class _Answer:
         self.pending, self.question, self.grid, self.context = pending, question, grid, context
         self.setting = Resolution.of(grid, context)
         self.further: Understanding | None = None  # answered, but something else is missing
-        self.unknown = question.detail if question.reason is Reason.UNKNOWN_WORD else ""
-        stated = parse(pending.text, context)  # earlier answers are not in this text
-        read = stated.partial if isinstance(stated, Failure) else stated
-        self.text = pending.text if read == pending.instruction else ""
 
     def filled(self, pieces: list[list[str]]) -> Understanding | None:
         """Return the utterance with the answer in one of these pieces; None if none or several fit."""
         found: list[Understanding] = []
         for piece in pieces:
-            for core in bare(piece, self.unknown):
+            for core in bare(piece):
                 heard = self._agreed(self._candidates(core))
                 if heard is not None:
                     found.append(heard)
@@ -468,50 +441,24 @@ class _Answer:
     def _leads_on(self, failure: Failure) -> bool:
         """Return whether the question is answered and another one follows."""
         asked = self.question
-        if failure.reason in (Reason.NOT_UNDERSTOOD, Reason.UNKNOWN_WORD):
-            return (
-                self.unknown != ""
-                and failure.reason is Reason.UNKNOWN_WORD
-                and failure.detail != asked.detail
-            )
-        return (failure.reason, failure.reference) != (asked.reason, asked.reference)
+        unread = failure.reason in (Reason.NOT_UNDERSTOOD, Reason.UNKNOWN_WORD)
+        return not unread and (failure.reason, failure.reference) != (asked.reason, asked.reference)
 
     def _candidates(self, said: list[str]) -> Iterator[Iterable[Understanding]]:
         missing = self.question.missing or ""
-        if self.unknown:
-            yield from self._replace_unknown(said, self.unknown)
-            return
         if isinstance(self.pending.instruction, Ambiguous) and self.question.reference is None:
             yield self._choose_reading(said)
-        if missing == "place":
-            yield self._sentences(said)
-        values = [value for rule in _REPLIES.get(missing, ()) for value in _readings(rule, said)]
-        yield from map(self._with, values)
-        if self.question.reference == Anaphor():
-            for word in _ITS:
-                yield from self._replace_unknown(said, word)
+        moved = self.pending.instruction is None and self.question.reason is Reason.NO_PLACE
+        categories = ("transfer_piece",) if moved else _REPLIES.get(missing, ())
+        yield from map(self._with, (value for name in categories for value in _readings(name, said)))
         if self.question.choices and missing == "place":
             yield from map(self._with, _readings("reply_which", said))
-        whole = said[0] in ("a", "an")  # a new thing, not a place
-        for prefix in _PREFIXES.get(missing, ()):
-            if missing == "direction" or not prefix or (len(said) > 1 and not whole):
-                yield self._sentences([*prefix, *said])
-        if missing in ("color", "count", "height") and not values:
-            yield self._sentences(said)
 
     def _choose_reading(self, said: list[str]) -> Iterator[Understanding]:
         found = meanings(self.pending.instruction, self.grid, self.context)
         for number, end, _ in Parser(grammar(), said).read("reply_reading"):
             if end == len(said) and len(found) == 2:
                 yield try_instruction(self.pending.text, found[number - 1][0], self.grid, self.context)
-
-    def _sentences(self, words: list[str]) -> Iterator[Understanding]:
-        at_end = self.question.missing in ("place",)
-        for text, stated in _completions(self.text, words, at_end) if self.text else ():
-            if isinstance(stated, Failure):
-                yield Understanding(text, stated.partial, stated)
-            elif self.question.missing != "color" or "same" in words or SAME not in _colors_of(stated):
-                yield try_instruction(text, stated, self.grid, self.context)
 
     def _with(self, value: Any) -> Iterator[Understanding]:
         try:
@@ -533,38 +480,34 @@ class _Answer:
             yield from fillings.get(type(value), self._with_plain_value)(value)
 
     def _with_plain_value(self, value: Any) -> Iterator[Understanding]:
-        """Fill in a colour, number, direction or place: into the instruction, or in words into the sentence."""
-        missing = self.question.missing
-        if missing == "direction":
+        """Fill in a colour, number, direction or place: into the instruction, or into the gap of the sentence."""
+        reason, missing = self.question.reason, self.question.missing
+        if self.pending.instruction is None and reason in _GAPS:
+            yield self._filled(value, reason)
+        elif missing == "direction":
             yield from self._edited(lambda part: _directed(part, value))
-            yield from self._sentences([*_words_of(value)])
         elif missing == "color":
-            yield from self._edited(lambda part: _colored(part, value), color_name(value))
-            for words in ([color_name(value)], ["with", color_name(value)]):
-                yield from self._sentences(words)
+            yield from self._edited(lambda part: _colored(part, value))
         elif missing == "place":
             yield from self._edited(lambda part: _placed(part, value))
         elif missing in ("height", "count"):
             if missing == "height":
                 yield from self._edited(lambda part: self._at_level(part, value))
-            counted = list(self._edited(lambda part: _counted(part, value)))
-            in_words = self._numbered(value) if missing == "count" else self._sentences([str(value), "high"])
-            yield from counted or in_words
+            yield from self._edited(lambda part: _counted(part, value))
 
-    def _numbered(self, n: int) -> Iterator[Understanding]:
-        """Fill in a number where the sentence can be read with it."""
-        unit = "block" if n == 1 else "blocks"
-        for words in ([str(n)], ["by", str(n)], [str(n), unit], ["by", str(n), unit], [str(n), "more"]):
-            yield from self._sentences(words)
+    def _filled(self, value: Any, reason: Reason) -> Understanding:
+        """Read the sentence with a value in its gap."""
+        text = self.pending.text
+        stated = read_filled(text, (_GAPS[reason][0], value))
+        if isinstance(stated, Failure):
+            return Understanding(text, stated.partial, stated)
+        return try_instruction(text, stated, self.grid, self.context)
 
-    def _edited(self, change: Callable[[Any], Any], word: str = "") -> Iterator[Understanding]:
-        """Fill the first part that has such a slot; also in the text, if the word says the same."""
-        if self.pending.instruction is None:
-            return
-        for made in _changed(self.pending.instruction, change):
-            longer = _completions(self.text, [word], False) if word and self.text else ()
-            stated = [text for text, read in longer if made in (read, getattr(read, "partial", None))]
-            yield try_instruction([self.pending.text, *stated][-1], made, self.grid, self.context)
+    def _edited(self, change: Callable[[Any], Any]) -> Iterator[Understanding]:
+        """Fill the first part that has such a slot."""
+        if self.pending.instruction is not None:
+            for made in _changed(self.pending.instruction, change):
+                yield try_instruction(self.pending.text, made, self.grid, self.context)
 
     def _at_level(self, part: Any, level: int) -> Any:
         """Place one block at this layer of the column that its place means."""
@@ -623,8 +566,6 @@ class _Answer:
     def _reached(self, value: Until, n: int, world: ExpectedWorld) -> bool:
         after = Resolution(grid=world.grid)
         cells = [cell for cell in world.cells if after.color_at(cell)]
-        if value.what == "but":
-            return self._leaves(value.value, {cell for cell in world.cells if not after.color_at(cell)})
         if not cells:
             return False
         box, top = Box.of(cells), max(cell[1] for cell in cells)
@@ -637,12 +578,6 @@ class _Answer:
         if value.what == "square":
             return box.spans[1] == max(box.spans[0], box.spans[2])
         return max(_run(cells[-1], axis, after) for axis in range(3)) == value.value
-
-    def _leaves(self, number: int, gone: set[Cell]) -> bool:
-        """Return whether a tower has this number of blocks left without those that are gone."""
-        towers = resolve(Blocks(kind=Kind.TOWER, count=None), self.setting)
-        left = [len(item) - len(gone) for item in towers if gone & set(item)]
-        return left == [number]
 
     def _toward(self, value: Toward) -> Iterator[Understanding]:
         items = resolve(value.of, self.setting)
@@ -702,65 +637,6 @@ class _Answer:
             items = [item for item in items if any(set(item) <= cells for cells in fitting)]
         return core.selected(items, self.setting) if items else []
 
-    def _replace_unknown(self, said: list[str], word: str) -> Iterator[Iterable[Understanding]]:
-        """Replace the unknown word by the answer; ways that drop fewer words come first."""
-        text = tokens(self.text)
-        if word not in text:
-            return
-        known = instruction_words()
-        start = text.index(word)
-        end = start + 1
-        while end < len(text) and text[end] not in known and not is_number(text[end]) and text[end] != ".":
-            end += 1
-        losable = _LIGHT | set(said)
-        ways: dict[int, list[list[str]]] = {}
-        for left, right, lead, trail in product(range(4), range(3), range(3), range(4)):
-            lost = [*text[max(0, start - left) : start], *text[end : end + right]]
-            head, core, tail = said[:lead], said[lead : len(said) - trail], said[len(said) - trail :]
-            if left > start or lead + trail >= len(said) or not losable.issuperset(lost):
-                continue
-            if not _LIGHT.issuperset([*head, *tail]) or not _PREPOSITIONS.isdisjoint(head):
-                continue
-            after = text[end + right :]
-            cost = left + right + lead + trail
-            if not ({"it", "them"} & set(core)):
-                ways.setdefault(cost, []).append([*text[: start - left], *core, *after])
-                continue
-            at = next(i for i, word in enumerate(core) if word in ("it", "them"))
-            for taken in range(1, len(after) + 1):  # "take them away": the words after the unknown one
-                words = [*text[: start - left], *core[:at], *after[:taken], *core[at + 1 :], *after[taken:]]
-                ways.setdefault(cost, []).append(words)
-        for cost in sorted(ways):
-            yield self._read_all(ways[cost])
-
-    def _read_all(self, ways: list[list[str]]) -> Iterator[Understanding]:
-        for words in ways:
-            text = " ".join(words)
-            stated = read_text(text)
-            if not isinstance(stated, Failure):
-                yield try_instruction(text, stated, self.grid, self.context)
-            elif stated.partial is not None or stated.reason is Reason.UNKNOWN_WORD:
-                yield Understanding(text, stated.partial, stated)
-
-
-def _colors_of(stated: Any) -> set[int | None]:
-    parts = stated.parts if isinstance(stated, Sequence) else (stated,)
-    return {part.new.color for part in parts if isinstance(part, PlaceGoal)}
-
-
-def _words_of(way: Direction | tuple[Direction, Direction]) -> tuple[str, ...]:
-    if isinstance(way, tuple):
-        return "to", "the", str(way[1]), str(way[0])
-    return _WAYS.get(way, ("to", "the", str(way.value)))
-
-
-_WAYS = {
-    Direction.UP: ("up",),
-    Direction.DOWN: ("down",),
-    Direction.FRONT: ("towards", "you"),
-    Direction.BEHIND: ("away", "from", "you"),
-}
-
 
 def _run(cell: Cell, axis: int, setting: Resolution) -> int:
     size = 1
@@ -778,19 +654,6 @@ def _same(found: list[Understanding]) -> bool:
         for heard in found
     }
     return len(worlds) == 1
-
-
-def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the sentences with these words inserted that can be read, or that lack only something else."""
-    said = tokens(text)
-    places = [len(said)] if at_end else range(len(said), 0, -1)
-    for at in places:
-        vague = words[:1] != [] and is_number(words[0]) and said[at : at + 1] == ["some"]
-        longer = " ".join([*said[:at], *words, *said[at + vague :]])
-        stated = try_text(longer)
-        read = stated.partial if isinstance(stated, Failure) else stated
-        if read is not None and not _mentions(read, (Correct,)):
-            yield longer, stated
 
 
 def _changed(value: Any, change: Callable[[Any], Any]) -> Iterator[Any]:

@@ -108,7 +108,7 @@ def sample_records(
     Samples without edits, with more than `max_edits`, or without an utterance of the architect are skipped.
     """
     settings = LLMSettings(model="export", view=view, max_edits=max_edits)
-    client = ModelClient(Role.BUILDER, settings, NoBackend())
+    client = ModelClient(Role.BUILDER, settings, NoBackend(), "json")
     for sample in samples:
         situation = sample.situation
         start = np.asarray(situation.grid)
@@ -122,7 +122,7 @@ def sample_records(
             client.dialogue[-settings.history :],
             {"agentPos": np.array([x, y, z, pitch, yaw])},
             start,
-            limit=f"{MESSAGE_LENGTH} characters",
+            limit=MESSAGE_LENGTH,
             can_ask=True,
         )
         prompt = [{"role": part.speaker, "content": part.text} for part in chat]

@@ -144,7 +144,7 @@ class TextGame:
         shown: dict[str, Any] = {"view": view, "pictures": view == "picture"}
         settings = LLMSettings("text game", **shown, max_edits=max_edits, history=history, prompts=prompts)
         self.settings = settings
-        self.seats = {agent: TextSeat(self, agent, answers == "tools") for agent in self.config.agents}
+        self.seats = {agent: TextSeat(self, agent, answers) for agent in self.config.agents}
         self._seats = [seat for seat in self.seats.values() if role in (seat.role.value, "both")]
         self._partner = _partner(role, partner, self.config)
         self._replies: list[Any] | None = None  # of this episode; None: not started, or over
@@ -333,11 +333,17 @@ class TextGame:
     def _full_chat(self, seat: TextSeat) -> tuple[Message, ...]:
         client = seat.client
         said = client.dialogue[-client.settings.history :]
-        limit = f"{MESSAGE_LENGTH} characters"
         seen = {"grid": self.grid, **seat.target(self.target)}
         if seat.role is Role.ARCHITECT:
             changes = self.show_changes
-            return architect_chat(client, said, seen, limit=limit, show_changes=changes, seat=seat.place)
+            return architect_chat(
+                client,
+                said,
+                seen,
+                limit=f"{MESSAGE_LENGTH} characters",
+                show_changes=changes,
+                seat=seat.place,
+            )
         seen |= {"agentPos": self.pose, "inventory": seat.stock - seat.used}
         if client.settings.view == "picture":
             from iglu_marl.rendering.painter import Painter
@@ -347,7 +353,7 @@ class TextGame:
         can_ask = self.partner != "none" and getattr(self.partner, "can_ask", True)
         done = seat.done_for(client.dialogue)
         return builder_chat(
-            client, said, seen, self.grid, limit=limit, can_ask=can_ask, done=done, seat=seat.place
+            client, said, seen, self.grid, limit=MESSAGE_LENGTH, can_ask=can_ask, done=done, seat=seat.place
         )
 
     def _delta_chat(self, seat: TextSeat) -> str:

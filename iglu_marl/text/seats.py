@@ -44,8 +44,8 @@ class NoBackend:
 class TextSeat:
     """One agent of a game: what it sees, hears and has, and what it was shown, if the model plays it."""
 
-    def __init__(self, game: TextGame, agent: str, by_tools: bool) -> None:
-        config, self._settings, self._by_tools = game.config, game.settings, by_tools
+    def __init__(self, game: TextGame, agent: str, answers: str) -> None:
+        config, self._settings, self._answers = game.config, game.settings, answers
         self.agent, self.place = agent, TeamSeat.of(game.config, agent)
         self.role = self.place.me[0]
         self.heard = config.heard_by(agent)
@@ -55,7 +55,7 @@ class TextSeat:
     @cached_property
     def client(self) -> ModelClient:
         """Its prompts and failures."""
-        return ModelClient(self.role, self._settings, NoBackend(), self._by_tools)
+        return ModelClient(self.role, self._settings, NoBackend(), self._answers)
 
     def begin(self, seed: int) -> None:
         """Start an episode."""

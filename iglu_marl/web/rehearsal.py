@@ -25,7 +25,7 @@ from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import AGENTS, PERSON, ServerOptions
+from iglu_marl.web.options import AGENTS, PERSON, ServerOptions, reader_of
 from iglu_marl.web.partners import Partner, Thinking, act_at_once
 from iglu_marl.web.rooms import Client, Room, Rooms
 from iglu_marl.web.server import options_for
@@ -304,7 +304,7 @@ def run_rehearsal(
         for player, name in partners.items():
             used[role_of(player)] += [name] if name != PERSON else []
         conditions.append(dataclasses.replace(one, partner=partners))
-    study = dataclasses.replace(study, conditions=tuple(conditions), fallback=fallback)
+    study = dataclasses.replace(study, conditions=tuple(conditions), fallback=fallback, reader="grammar")
     agents = {role: tuple(dict.fromkeys((*AGENTS[role], *names))) for role, names in used.items()}
     if study.team:
         agents = dict.fromkeys(Role, (PLAYER,))
@@ -320,7 +320,7 @@ def run_rehearsal(
 
 def _player_for(name: str) -> str:
     """Return the agent that plays for another one in a rehearsal: language models are replaced."""
-    return PLAYER if name.startswith("llm:") else name
+    return PLAYER if reader_of(name) == "model" else name
 
 
 async def _rehearse(

@@ -36,7 +36,7 @@ from iglu_marl.recording.values import player_of
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web import clock
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, shown_name
+from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, reader_of, shown_name
 from iglu_marl.web.partners import Partner, Thinking
 
 WORDS_WAITING = 8  # queued messages of a person
@@ -526,6 +526,7 @@ class Room:
             "invites": invited,
             "watch": self.watch[player] if self.options.share else "",
             "examples": self._with_examples,
+            "completes": self._with_examples and self._reads_by_grammar,
             "task": str(self.game.task.task_id or "") if knows else "",
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
@@ -550,6 +551,14 @@ class Room:
     def _with_examples(self) -> bool:
         shown = self.options.examples
         return shown == "always" or (shown == "agents" and any(seat.agent for seat in self.seats.values()))
+
+    @property
+    def _reads_by_grammar(self) -> bool:
+        """Whether no builder has a model that reads; with partners who look alike, none on offer."""
+        builders = [seat.agent for seat in self.seats.values() if role_of(seat.player) == Role.BUILDER]
+        if self.options.partner_name:
+            builders = [*self.options.agents.get(Role.BUILDER, ())]
+        return all(reader_of(builder) == "grammar" for builder in builders)
 
     def _agent_name(self, agent: str | None) -> str | None:
         if self.options.partner_name:

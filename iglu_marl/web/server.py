@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.agents.learned.zoo import pretrained, zoo
+from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, JsonLines, private_folder
@@ -43,7 +44,7 @@ from iglu_marl.web.limits import (
     json_of,
     same_origin,
 )
-from iglu_marl.web.options import PERSON, SERVER_TEXTS, ServerOptions, shown_name
+from iglu_marl.web.options import PERSON, READERS, SERVER_TEXTS, ServerOptions, shown_name
 from iglu_marl.web.rooms import Client, Rooms, team_facts
 
 if TYPE_CHECKING:
@@ -158,7 +159,15 @@ def options_for(study: Study, options: ServerOptions) -> ServerOptions:
         raise ConfigError(
             f"the server's team is {options.team!r:.80}, expected none: the study's file has it"
         )
-    options = dataclasses.replace(options, team=study.game)
+    agents = dict(options.agents)
+    if study.reader == "model":
+        try:
+            LLMSettings.from_environment()
+        except ConfigError as error:
+            raise ConfigError(f"reader is 'model', which needs a language model: {error}") from None
+        builders = (*agents.get(Role.BUILDER, ()), READERS["model"])
+        agents[Role.BUILDER] = tuple(dict.fromkeys(builders))
+    options = dataclasses.replace(options, team=study.game, agents=agents)
     study.check_against(options.tasks, options.agents)
     known = page_texts()
     if unknown := [text for text in study.texts if text not in known]:
@@ -206,7 +215,7 @@ def page_texts() -> tuple[str, ...]:
         *re.findall(r">([^<>]*\w[^<>]*)<", page.partition("<body")[2]),
         *re.findall(r'title="([^"]+)"', page),
     ]
-    for name in ("study", "play", "tutorial", "team", "world"):
+    for name in ("study", "play", "completing", "tutorial", "team", "world"):
         code = read_static(f"{name}.js").decode()
         found += re.findall(r'\bt\("([^"]+)"', code)
         for table in re.findall(r"// \[texts\](.*?)// \[/texts\]", code, re.S):
@@ -255,20 +264,15 @@ async def lobby(request: Request) -> Response:
 
 @lru_cache(maxsize=1)
 def example_sentences() -> dict[str, list[str]]:
-    """Return examples of the grammar's rules, by kind."""
-    from iglu_marl.language import constructions
+    """Return what scripted agents understand, for example: instructions and questions."""
+    from iglu_marl.language.grammar import constructions as grammar
 
-    def of(*categories: str, said: bool = False) -> list[str]:
-        shown = (one for one in constructions() if one.card and one.category in categories)
-        found = (one.example for one in shown if one.said >= said and one.example)
-        return list(dict.fromkeys(f"{text[0].upper()}{text[1:]}." for text in found))
-
+    questions = (f"{text[:-1]}?" for text in grammar.example_sentences("asked_plain"))
     return {
-        "instructions": of("put", "clause", "change", said=True),
-        "places": [text[:-1].lower() for text in of("explicit_where")[:24]],
+        "instructions": list(grammar.example_requests()),
         "questions": [
-            re.sub(r"\bi\b", "I", f"{text[:-1]}?")
-            for text in of("asked_plain")
+            re.sub(r"\bi\b", "I", text)
+            for text in questions
             if re.match("What|How|Where|Which|Is|Are|Should", text)
         ],
     }

@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from iglu_marl.core.dialogue import role_of
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
 from iglu_marl.core.parsing import parse_json, read_file
@@ -34,7 +34,7 @@ from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.limits import MESSAGE_BYTES, POLICY, json_of, same_origin
-from iglu_marl.web.options import DEVICE, LATER, LINK, NO_CODE, NOT_INVITED, PERSON, PLACEHOLDER
+from iglu_marl.web.options import DEVICE, LATER, LINK, NO_CODE, NOT_INVITED, PERSON, PLACEHOLDER, reader_of
 from iglu_marl.web.pairing import READY_S, Queue
 from iglu_marl.web.rooms import Room, Rooms
 from iglu_marl.web.study import ASKING, CODE, OVER, Round, Study
@@ -480,6 +480,11 @@ class Sessions:
             for participant, role in players.items()
         }  # fmt: skip
         await self.store.call(db.game_begun, begun)
+        builders = (name for player, name in partners.items() if role_of(player) == Role.BUILDER)
+        for builder in set(builders) - {PERSON}:
+            for participant in players:
+                detail = {"game": number, "builder": builder, "reader": reader_of(builder)}
+                await self.store.call(db.note, participant, "reader", detail)
         for participant, role in players.items():
             self._seats[participant, number] = room.seats[role].token
         self._follow(room, row, players)

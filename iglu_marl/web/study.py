@@ -18,7 +18,7 @@ from iglu_marl.core.parsing import read_file
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.profiles import team_options
 from iglu_marl.recording.rollout import Player
-from iglu_marl.web.options import PERSON
+from iglu_marl.web.options import PERSON, READERS, Reader
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -151,6 +151,8 @@ class Study:
     minutes: of a participant, from arrival to answers, 0 = no limit; game_minutes: of a game. idle_s: without input,
         after which a game ends; after half of it the page asks for a sign of life.
     examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
+    reader: what reads for the builder "scripted" of people who are architects, and of practice and `fallback`: the
+        "grammar", or a language "model" (the builder is "scripted-llm" then).
     least_s: seconds that a participant has to play before leaving a game or doing nothing any more. Otherwise the last
         stage is "left", with `left_code`.
     failed_checks: number of failed attention checks after which a participant is not counted, 0 = never. They get
@@ -183,6 +185,7 @@ class Study:
     order: Literal["listed", "latin"] = "listed"
     no_partner: Literal["agent", "wait", "dismiss"] = "agent"
     examples: Literal["agents", "always", "never"] = "agents"
+    reader: Reader = "grammar"
     wait_s: float = 120.0
     fallback: Mapping[Role, str] = field(
         default_factory=lambda: {Role.ARCHITECT: "scripted", Role.BUILDER: "scripted"}
@@ -207,7 +210,7 @@ class Study:
         for name in ("game_minutes", "idle_s", "wait_s", "drop_minutes"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
-        for name in ("pairing", "roles", "order", "no_partner", "examples", "links"):
+        for name in ("pairing", "roles", "order", "no_partner", "examples", "reader", "links"):
             known = get_args(get_type_hints(Study)[name])
             if getattr(self, name) not in known:
                 raise ConfigError(
@@ -244,6 +247,8 @@ class Study:
         first = next(one for one in self.players if role_of(one) == Role.BUILDER)
         seated = [replace(one, role=first) if one.role == Role.BUILDER else one for one in self.conditions]
         object.__setattr__(self, "conditions", tuple(seated))
+        if self.reader == "model":
+            self._read_by_model()
         seats = [str(one) for one in self.players]
         for one in self.conditions:
             for name in (str(one.role), *(one.partner if isinstance(one.partner, Mapping) else ())):
@@ -251,6 +256,21 @@ class Study:
                     raise ConfigError(
                         f"a role of {one.name!r} is {name!r:.40}, expected one of {', '.join(seats)}"
                     )
+
+    def _read_by_model(self) -> None:
+        """Replace the builders whose reader the study chooses. Raises `ConfigError` in a team."""
+        if self.team:
+            raise ConfigError("reader is 'model' with a team, expected 'grammar' or no team")
+        scripted, reading = READERS["grammar"], READERS["model"]
+        conditions = tuple(
+            replace(one, partner=reading)
+            if one.role == Role.ARCHITECT and one.agent_of(Role.BUILDER) == scripted
+            else one
+            for one in self.conditions
+        )
+        object.__setattr__(self, "conditions", conditions)
+        if self.fallback.get(Role.BUILDER) == scripted:
+            object.__setattr__(self, "fallback", {**self.fallback, Role.BUILDER: reading})
 
     @cached_property
     def game(self) -> Mapping[str, Any]:

@@ -74,7 +74,10 @@ class Person:
 
 
 class Instructor:
-    """A person in the place of the architect, with a scripted builder in a world of its own."""
+    """A person in the place of the architect, with a scripted builder in a world of its own.
+
+    `tell` and `says` leave out the example requests of a refusal, `step` does not.
+    """
 
     def __init__(
         self,
@@ -111,15 +114,18 @@ class Instructor:
         self.dialogue = self.dialogue.say("builder", reply)
         return reply
 
+    def _plain_step(self, text: str = "") -> str:
+        return self.step(text).partition(" I can read requests like ")[0]
+
     def tell(self, text: str, limit: int = 400) -> str:
         """Say something and wait for the reply; return "" when none comes."""
-        return next((reply for said in (text, *[""] * limit) if (reply := self.step(said))), "")
+        return next((reply for said in (text, *[""] * limit) if (reply := self._plain_step(said))), "")
 
     def says(self, text: str) -> list[str]:
         """Return all that the builder says until it has nothing left to do."""
-        replies = [self.step(text)]
+        replies = [self._plain_step(text)]
         while not self.agent.idle and len(replies) < 400:
-            replies.append(self.step())
+            replies.append(self._plain_step())
         return [reply for reply in replies if reply]
 
     @property

@@ -7,8 +7,6 @@ import pytest
 from talkers import Instructor
 from test_conversation import BLUE, GREEN, RED, TEN
 
-from benchmarks.dialogues import Follower
-from iglu_marl import Role
 from iglu_marl.agents.scripted.answers import ConversationState, scene_answer
 from iglu_marl.agents.scripted.asking import _briefly
 from iglu_marl.agents.scripted.builder_answers import replies
@@ -173,20 +171,6 @@ def test_answers_can_be_said_with_tokens() -> None:
     for text in ("Where are you?", "What is left?", "Is the red row blue?", "What did you do?"):
         (answer, *_) = replies(text, now)
         assert 1 not in codec.encode(answer), answer
-
-
-def test_what_somebody_asks_about_is_not_done_before_the_answer() -> None:
-    follower = Follower()
-    follower.hear("put a red block in the centre")
-    follower.hear("put two blue blocks on it")
-    follower.heard(Role.BUILDER, "are you sure about that?")
-    follower.hear("only the south half")
-    assert np.count_nonzero(follower.grid) == 1
-    assert follower.taken == "refusal"
-    follower.hear("put two blue blocks on it")
-    follower.heard(Role.BUILDER, "both blue?")
-    follower.hear("yes")
-    assert np.count_nonzero(follower.grid) == 3
 
 
 @pytest.mark.parametrize(

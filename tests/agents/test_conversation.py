@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from talkers import Instructor, Person
 
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.language import Context, constructions, say
+from iglu_marl.language import Context, DialogueAct, constructions, parse, parse_small_talk, say
 from iglu_marl.language.repair import meanings, understand
 
 RED, BLUE, GREEN = 6, 1, 3
@@ -148,7 +150,7 @@ TWO = ((0, -1, 0, RED), (3, -1, 3, BLUE))
 @pytest.mark.parametrize(
     ("texts", "added"),
     [
-        (("Put a green block next to it.", "next to the red one, on the left"), {(-1, -1, 0, GREEN)}),
+        (("Put a green block next to it.", "next to the red one, on the left"), set()),
         (("Put a block next to it.", "green", "the red one"), {(0, -1, -1, GREEN)}),
         (("Put a green block.", "a red block in the centre"), set()),
         (("Put a green block.", "there is a red one, west of it"), set()),
@@ -214,6 +216,38 @@ def test_undo_takes_back_one_instruction_after_the_other() -> None:
 )
 def test_words_that_are_not_known_or_misspelt(text: str, answers: list[str]) -> None:
     assert Instructor().says(text) == answers
+
+
+@pytest.mark.parametrize(
+    "text", ["Can you make a bench?", "Stack four in orange.", "put the blue thing there", "can you jump?"]
+)
+def test_a_refusal_shows_two_requests_that_can_be_read_and_an_architect_takes_it_for_one(text: str) -> None:
+    reply = Instructor().step(text)
+    examples = re.findall("\u201c(.+?)\u201d", reply)
+    assert len(set(examples)) == 2
+    assert all(parse(example) for example in examples)
+    assert len(reply) <= MESSAGE_CHARACTERS
+    talk = parse_small_talk(reply)
+    assert talk is not None
+    assert talk.talk in (DialogueAct.UNKNOWN_NAMED, DialogueAct.NOT_READ)
+    person, plain = Person(HOUSE), Person(HOUSE)
+    assert person.says() == plain.says()
+    assert person.says(reply) == plain.says(say("not_understood")) != ""
+    assert "can" not in Instructor(tokens=True).step(text), "token chat has no words for it"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("a ring of orange", "Where?"),
+        ("Stack four in orange.", "I don't understand."),
+        ("Make it out of orange blocks.", "I don't understand."),
+        ("Put a block on the red block.", "Which color?"),
+        ("Five red towers lying flat, east to west.", "I don't understand."),
+    ],
+)
+def test_only_what_was_not_said_is_asked_for_and_only_what_was_said_is_quoted(text: str, answer: str) -> None:
+    assert Instructor((0, -1, 0, RED)).says(text) == [answer]
 
 
 def test_yes_takes_the_word_that_was_offered() -> None:

@@ -572,6 +572,28 @@ def test_edits_are_found_and_read(reply: str) -> None:
     assert read_order(reply, EMPTY, 5).edits == [Edit(2, -1, -3, 6)]
 
 
+@pytest.mark.parametrize(
+    ("reply", "order"),
+    [
+        ("nothing", ([], "")),
+        ("Nothing.", ([], "")),
+        ("say Which one?", ([], "Which one?")),
+        ('say: "The {"edits": []} one?"', ([], 'The {"edits": []} one?')),
+        ("- say Which\n- say one?", ([], "Which one?")),
+        ('place red at 2 -1 3\nsay {"edits": []}', ([Edit(2, 1, 1, 6)], '{"edits": []}')),
+        ('say "Which one?"', ([], "Which one?")),
+        ('say Is it "the roof"', ([], 'Is it "the roof"')),
+        (
+            "```\nplace red at 2 -1 3\nremove 0 0 1\nsay There.\n```",
+            ([Edit(2, 1, 1, 6), Edit(0, -1, 0, 0)], "There."),
+        ),
+        ("<think>place blue at 1 1 1</think>\nPLACE red at 2, -1, 3", ([Edit(2, 1, 1, 6)], "")),
+    ],
+)
+def test_replies_in_lines(reply: str, order: Any) -> None:
+    assert read_order(reply, np.asarray(blocks_to_grid([(0, -1, 0, 3)])), 5) == order
+
+
 def test_edits_are_done_in_their_order() -> None:
     there = np.asarray(blocks_to_grid([(0, -1, 0, 3)]))
     for order, left in (
@@ -585,7 +607,14 @@ def test_edits_are_done_in_their_order() -> None:
 
 
 BAD = {
-    "": 'no JSON object with "edits"',
+    "": "it was empty",
+    "nothing to do here": "'nothing to do here' is no edit, nothing to say, and no JSON object",
+    "place red at 1 1 1\nSure!": "'Sure!' is no edit",
+    "place red at 1 1\nplace red at 1 1 1": "'place red at 1 1' is no edit",
+    "place pink at 1 1 1": "'pink'",
+    "say": "'say' is no edit",
+    "place red at 1 1 1\nnothing": "both edits and 'nothing'",
+    "place red at 1 1 1\n" * 6: "at most 5",
     '{"actions": [], "say": ""}': 'neither "edits" nor anything to "say"',
     '{"edits": 3}': "expected a list",
     '{"edits": [], "say": 3}': "expected a text",
@@ -662,7 +691,7 @@ def test_questions_are_asked_where_the_game_lets_it() -> None:
     builder = LLMBuilder.for_env(env, backend=backend)
     builder.reset(Role.BUILDER, 0)
     assert builder.act(hearing("Place a block."))["say"] == "Which colour?"
-    assert '"say": ""}' in backend.requests[0].messages[0].text
+    assert "\nsay Is it " in backend.requests[0].messages[0].text
     silent = LLMBuilder.for_env(game(builder_can_ask=False), backend=backend)
     silent.reset(Role.BUILDER, 0)
     assert silent.act(hearing("Place a block."))["yield"] == 1

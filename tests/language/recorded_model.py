@@ -2,13 +2,12 @@
 
     python -m benchmarks.dialogues tests/language/requests-7.json --reader tests/language/recorded_model.py:reader
 
-The model was an agent of Anthropic's Claude in November 2026. It had the system message of the `LLMBuilder` and read a
-round of prompts at a time, each of which is one user message; it saw neither this project nor the right worlds. In
-sessions of the Minecraft corpus (13 of val) it saw each prompt after it had answered the one before. Since then rules
-have gone, so a few prompts have changed: a prompt without a recorded reply counts as a reply that changes nothing.
+The model was an agent of Anthropic's Claude in November 2026. It had the system message of the `LLMBuilder` and read
+one prompt of a dialogue at a time, in an empty folder: it saw neither this project nor the right worlds. Replies that
+cannot be used are kept, and no request is repeated.
 
-`model_replies.json` has a reply by the SHA-256 of the user message: edits [colour, "" to remove; east, north, height],
-or what was said instead.
+`model_replies.json` has the text of a reply by the SHA-256 of the user message. A prompt without a recorded reply
+counts as a reply that changes nothing. `ask_again.py` asks for the replies that are missing.
 """
 
 from __future__ import annotations
@@ -16,14 +15,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from iglu_marl.agents.llm import ChatRequest, LLMSettings, Reply
 from iglu_marl.agents.llm.reader import LLMReader
+from iglu_marl.language import Context
+from iglu_marl.language.discourse import ReaderReply
 
 FILE = Path(__file__).with_name("model_replies.json")
+SETTINGS = LLMSettings("recorded", attempts=1)
 
 
 def key_of(message: str) -> str:
@@ -31,38 +35,27 @@ def key_of(message: str) -> str:
 
 
 class RecordedModel:
-    """A backend. missing: user messages without a reply."""
+    """A backend. missing: user messages without a reply. system: the system message of the last request."""
 
     sees_pictures = False
 
     def __init__(self) -> None:
+        self.replies: dict[str, str] = json.loads(FILE.read_text(encoding="utf-8"))
         self.missing: list[str] = []
-
-    @cached_property
-    def replies(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-        return found
+        self.system = ""
 
     def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
-        return [self._reply(request.messages[1].text) for request in requests]
+        return [self._reply(request) for request in requests]
 
-    def _reply(self, message: str) -> Reply:
-        found = self.replies.get(key_of(message))
-        if found is None:
-            self.missing.append(message)
-            return Reply(json.dumps({"edits": [], "say": ""}))
-        said = found if isinstance(found, str) else ""
-        edits = [
-            {
-                "action": "place" if color else "remove",
-                "color": color or None,
-                "east": e,
-                "north": n,
-                "height": h,
-            }
-            for color, e, n, h in ([] if said else found)
-        ]
-        return Reply(json.dumps({"edits": edits, "say": said}))
+    def _reply(self, request: ChatRequest) -> Reply:
+        system, user = (message.text for message in request.messages)
+        self.system = system
+        found = self.replies.get(key_of(user))
+        return self.without_reply(user) if found is None else Reply(found)
+
+    def without_reply(self, message: str) -> Reply:
+        self.missing.append(message)
+        return Reply("nothing")
 
     def fits(self, request: ChatRequest) -> bool:
         return True
@@ -74,5 +67,14 @@ class RecordedModel:
         pass
 
 
-SETTINGS = LLMSettings("recorded", max_edits=64)  # a fence around the zone has 40 blocks
-reader = LLMReader(SETTINGS, backend=RecordedModel())
+class RecordedReader:
+    """Reads each text by a new `LLMReader`, so that a prompt does not depend on the reply before it."""
+
+    def __init__(self, model: RecordedModel | None = None) -> None:
+        self.model = RecordedModel() if model is None else model
+
+    def __call__(self, text: str, grid: npt.NDArray[np.int8], context: Context) -> ReaderReply | None:
+        return LLMReader(SETTINGS, backend=self.model)(text, grid, context)
+
+
+reader: Any = RecordedReader()

@@ -9,8 +9,8 @@ import iglu_marl
 from iglu_marl import GridError
 from iglu_marl.agents import ReplayArchitect, ScriptedBuilder
 from iglu_marl.core.grid import blocks_to_grid, cells_of
-from iglu_marl.language import CellEdit, Discourse, Failure
-from iglu_marl.language.discourse import Reader
+from iglu_marl.language import CellEdit, Context, Discourse, Failure
+from iglu_marl.language.discourse import Reader, ReaderReply
 from iglu_marl.language.verbs import Sequence
 
 BLUE, GREEN, RED = 1, 3, 6
@@ -48,26 +48,6 @@ def test_what_was_built_is_seen_in_the_next_world() -> None:
         world = heard.found[0].grid
         cells.append(cells_of(world).tolist())
     assert cells == [[[0, -1, 0]], [[0, 0, 0]], [[0, -1, 0]]]
-
-
-def test_an_answer_chooses_one_of_the_options_of_a_question() -> None:
-    talk = Dialogue((0, -1, 0, BLUE))
-    assert not talk.says("a red flag")
-    talk.discourse.overhear("on top of the blue block or north of the blue block?")
-    assert talk.says("on top") == {(0, 0, 0)}
-
-
-def test_a_fragment_belongs_to_the_request_that_was_not_understood() -> None:
-    talk = Dialogue((0, -1, 0, BLUE))
-    assert not talk.says("wobble the frobnitz over the gate")
-    talk.discourse.overhear("level with it or one above?")
-    assert not talk.says("one above, four blocks")
-
-
-def test_what_somebody_says_of_its_view_decides_what_is_left() -> None:
-    talk = Dialogue((0, -1, 0, BLUE))
-    talk.discourse.overhear("hi, I'm looking to the south")
-    assert talk.says("a red block left of the blue block") == {(1, -1, 0)}
 
 
 def test_what_was_not_built_is_not_corrected() -> None:
@@ -233,13 +213,6 @@ def test_a_thing_that_was_made_taller_is_meant_as_a_whole() -> None:
     assert talk.says("Paint it blue.") == {(0, -1, 0), (0, 0, 0), (0, 1, 0)}
 
 
-def test_a_wall_with_a_hole_stays_the_wall() -> None:
-    talk = Dialogue()
-    talk.says("Build a wall of orange blocks, five wide and three high, in the middle of the north edge.")
-    assert talk.says("Remove the middle block of its bottom row.") == {(0, -1, -5)}
-    assert len(talk.says("Put a yellow row on top of the wall.")) == 5
-
-
 def test_the_other_one_may_have_another_colour() -> None:
     talk = Dialogue((-3, -1, 0, RED), (-3, 0, 0, RED), (3, -1, 0, BLUE), (3, 0, 0, BLUE))
     assert talk.says("Put a green block on the red tower.") == {(-3, 1, 0)}
@@ -288,38 +261,6 @@ def test_a_row_from_left_to_right_lies_across_the_view() -> None:
     talk = Dialogue(*TOWER)
     found = talk.says("Build a row of three green blocks from left to right in front of the red tower.")
     assert found == {(-1, -1, 1), (0, -1, 1), (1, -1, 1)}
-
-
-def test_a_reader_rewords_what_was_not_understood() -> None:
-    asked = []
-
-    def reader(text: str, grid: object, context: object) -> str | None:
-        asked.append(text)
-        return {
-            "Zap a crimson thingy amidships.": "Put a red block in the middle.",
-            "Wibble.": "Wobble.",
-        }.get(text)
-
-    discourse, world = Discourse(reader), np.zeros((9, 11, 11), np.int8)
-    heard = discourse.hear("Zap a crimson thingy amidships.", world)
-    assert not isinstance(heard.found, Failure)
-    assert cells_of(heard.found[0].grid != 0).tolist() == [[0, -1, 0]]
-    assert heard.text == "Zap a crimson thingy amidships."
-    for text in ("Wibble.", "Gribble the frobs."):  # other words that are not understood, and none
-        assert isinstance(Discourse(reader).hear(text, world).found, Failure)
-    discourse.hear("Put a blue block in the middle.", world)
-    assert asked == ["Zap a crimson thingy amidships.", "Wibble.", "Gribble the frobs."]
-    assert isinstance(Discourse().hear("Zap a crimson thingy amidships.", world).found, Failure)
-
-
-def test_a_builder_takes_a_reader() -> None:
-    task = iglu_marl.Task("<Architect> Zap!", [(0, -1, 0, RED)], invariant=False)
-    env = iglu_marl.env(tasks=task, builder_sees=SEES)
-    builder = ScriptedBuilder.for_env(env, reader=lambda *_: "Put a red block in the middle.")
-    game = iglu_marl.play(env, {"architect": ReplayArchitect.for_env(env), "builder": builder}, seed=0)
-    assert game.completed
-    with pytest.raises(iglu_marl.AgentError, match="reader is 'translator-v9', expected a function"):
-        ScriptedBuilder(reader="translator-v9")  # type: ignore[arg-type]
 
 
 def test_a_row_is_one_that_stands_alone() -> None:
@@ -452,10 +393,40 @@ def test_a_remark_asks_for_nothing(text: str) -> None:
     assert talk.discourse.hear(text, talk.world).act == "remark"
 
 
-def _row(text: str, grid: object, context: object) -> Sequence | None:
-    """Read one text, by edits: a red row, which begins at the centre."""
-    edits = tuple(CellEdit.between((x, -1, 0), 0, RED) for x in range(3))
-    return Sequence(edits) if text == "Frobnicate the row." else None
+class Answering:
+    """A reader with a reply to each text; None for others."""
+
+    def __init__(self, **replies: ReaderReply) -> None:
+        self.replies = {text.replace("_", " "): reply for text, reply in replies.items()}
+        self.asked: list[str] = []
+        self.context = Context()
+
+    def __call__(self, text: str, grid: object, context: Context) -> ReaderReply | None:
+        self.asked.append(text)
+        self.context = context
+        return self.replies.get(text)
+
+
+ROW = Sequence(tuple(CellEdit.between((x, -1, 0), 0, RED) for x in range(3)))
+
+
+def test_a_reader_is_asked_first_and_its_words_count() -> None:
+    reader = Answering(
+        frobnicate_the_row=ReaderReply(ROW, "A row of three."),
+        remove_the_red_block=ReaderReply(),
+        put_a_blue_block_in_the_middle=ReaderReply(words="On top of the red one?"),
+    )
+    talk = Dialogue(reader=reader)
+    assert talk.says("frobnicate the row") == {(0, -1, 0), (1, -1, 0), (2, -1, 0)}
+    for text, words in (
+        ("remove the red block", ""),
+        ("put a blue block in the middle", "On top of the red one?"),
+    ):
+        heard = talk.discourse.hear(text, talk.world)
+        assert (heard.act, heard.instruction, heard.words) == ("remark", None, words)
+    assert talk.says("put a green block three west of the centre") == {(-3, -1, 0)}, "the grammar reads"
+    assert len(reader.asked) == 4
+    assert reader.context.done == ((0, ROW.parts), (1, ()), (2, ()))
 
 
 @pytest.mark.parametrize(
@@ -463,29 +434,80 @@ def _row(text: str, grid: object, context: object) -> Sequence | None:
     [
         ("no, yellow", {(0, -1, 0), (1, -1, 0), (2, -1, 0)}),
         ("one higher", {(x, y, 0) for x in range(3) for y in (-1, 0)}),
-        ("a bit to the left", {(-1, -1, 0), (2, -1, 0)}),
         ("no, two", set()),
-        ("four", set()),
     ],
 )
 def test_edits_of_a_reader_are_corrected_as_one(text: str, cells: set[tuple[int, int, int]]) -> None:
-    talk = Dialogue(reader=_row)
-    assert len(talk.says("Frobnicate the row.")) == 3
+    talk = Dialogue(reader=Answering(frobnicate_the_row=ReaderReply(ROW)))
+    assert len(talk.says("frobnicate the row")) == 3
     assert talk.says(text) == cells
 
 
-def test_a_reader_hears_answers() -> None:
-    asked = []
+def test_a_builder_does_and_says_what_its_reader_replies() -> None:
+    for reply, built, said in (
+        (ReaderReply(CellEdit.between((0, -1, 0), 0, RED), "Zapped!"), True, "Zapped!"),
+        (ReaderReply(words="Which colour?"), False, "Which colour?"),
+        (ReaderReply(), False, ""),
+        (None, True, "Done."),
+    ):
+        task = iglu_marl.Task(
+            "<Architect> Put a red block in the middle.", [(0, -1, 0, RED), (3, 0, 3, RED)], invariant=False
+        )
+        env = iglu_marl.env(tasks=task, builder_sees=SEES, builder_can_ask=True, max_turns=4)
+        builder = ScriptedBuilder.for_env(env, reader=lambda *_, reply=reply: reply)
+        agents = {"architect": ReplayArchitect.for_env(env), "builder": builder}
+        game = iglu_marl.play(env, agents, seed=0)
+        words = [part.text for part in game.dialogue.utterances if part.role is iglu_marl.Role.BUILDER]
+        assert said in words or (not said and not words), words
+        assert bool(game.grid.any()) is built
+    with pytest.raises(iglu_marl.AgentError, match="reader is 'translator-v9', expected a function"):
+        ScriptedBuilder(reader="translator-v9")  # type: ignore[arg-type]
 
-    def reader(text: str, grid: object, context: object) -> None:
-        asked.append(text)
 
-    talk = Dialogue((0, -1, 0, RED), (1, -1, 0, RED), reader=reader)
-    assert not talk.says("put a block on the red one")
-    talk.discourse.overhear("Which one?", own=True)
-    assert talk.says("the frilly one") == set()  # no rule reads it
-    talk = Dialogue(reader=reader)
-    assert talk.says("put a red block in the middle")
-    talk.discourse.overhear("how tall?")
-    assert not talk.says("two or so")  # an answer to somebody else's question, about what was followed
-    assert asked == ["put a block on the red one", "the frilly one", "two or so"]
+@pytest.mark.parametrize(
+    ("text", "words", "then", "cell", "color"),
+    [
+        ("that's wrong", "What do I change?", "one up", (0, 1, 0), GREEN),
+        ("no", "What do I change?", "no, one more to the left", (-1, 0, 0), GREEN),
+        ("wrong side", "What do I change?", "no, one further left please", (-1, 0, 0), GREEN),
+        ("wrong colour", "What do I change?", "blue", (0, 0, 0), BLUE),
+        ("thanks", "", "no, one to the north", (0, 0, -1), GREEN),
+    ],
+)
+def test_a_complaint_is_asked_about_and_a_correction_is_done(
+    text: str, words: str, then: str, cell: tuple[int, int, int], color: int
+) -> None:
+    talk = Dialogue((0, -1, 0, RED))
+    assert talk.says("put a green block on the red block") == {(0, 0, 0)}
+    heard = talk.discourse.hear(text, talk.world)
+    assert (heard.act, heard.words) == ("remark", words)
+    talk.says(then)
+    assert (
+        cells_of(talk.world).tolist() == cells_of(blocks_to_grid([(0, -1, 0, RED), (*cell, color)])).tolist()
+    )
+
+
+@pytest.mark.parametrize("text", ["thanks", "hmm", "great job"])
+def test_a_remark_leaves_a_question_open(text: str) -> None:
+    talk = Dialogue((0, -1, 0, RED), (3, -1, 0, RED))
+    assert not talk.says("remove the red block")
+    assert not talk.says(text)
+    assert talk.says("the east one") == {(3, -1, 0)}
+
+
+def test_a_new_request_ends_a_question() -> None:
+    talk = Dialogue((0, -1, 0, RED), (3, -1, 0, RED))
+    assert not talk.says("remove the red block")
+    assert talk.says("could you put a blue block on each red block") == {(0, 0, 0), (3, 0, 0)}
+    assert talk.discourse.pending is None
+
+
+def test_a_reader_knows_all_that_was_said_at_once() -> None:
+    reader = Answering()
+    builder = ScriptedBuilder(reader=reader)
+    builder.reset(iglu_marl.Role.BUILDER, 0)
+    dialog = "<Architect> We build a tower.\n<Builder> Where?\n<Architect> put a red block in the middle"
+    grid, pose = np.zeros((9, 11, 11), np.int8), np.zeros(5, np.float32)
+    builder.act({"dialog": dialog, "grid": grid, "agentPos": pose})
+    assert reader.asked == ["put a red block in the middle"]
+    assert [said.text for said in reader.context.said] == ["We build a tower.", "Where?"]

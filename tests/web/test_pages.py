@@ -22,6 +22,7 @@ from iglu_marl import ConfigError, Role, Task, Worlds, replay  # noqa: E402
 from iglu_marl.core.controls import Controls  # noqa: E402
 from iglu_marl.core.grid import blocks_to_grid  # noqa: E402
 from iglu_marl.core.worlds import Pose  # noqa: E402
+from iglu_marl.language import parse  # noqa: E402
 from iglu_marl.web import ServerOptions, create_app  # noqa: E402
 from iglu_marl.web.sessions import Sessions  # noqa: E402
 from iglu_marl.web.store import PARTICIPANTS, Store  # noqa: E402
@@ -220,6 +221,51 @@ def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> N
     say(phone, "Place a blue block on top of it.")
     phone.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
     assert phone.messages() == []
+
+
+def test_what_the_grammar_reads_is_shown_and_completed(window: Browser, address: str) -> None:
+    shown = "return [...document.querySelectorAll('#sentences li')].map((one) => one.textContent)"
+    begin(window, address, "architect", "scripted")
+    window.wait("return document.querySelectorAll('#sentences li').length > 10", 40)
+    keep(window, "page-sentences")
+    assert all(parse(sentence) for sentence in window.run(shown))
+    window.click("#words")
+    for letter in "put a yellow b":
+        window.press(letter)
+    completions = window.run(shown)
+    assert len(completions) > 1
+    assert all(one.startswith("put a yellow block ") and parse(one) for one in completions)
+    window.press("down")
+    window.press("down")
+    keep(window, "page-completions")
+    active = "return document.getElementById(words.getAttribute('aria-activedescendant'))?.textContent"
+    assert window.run(active) == completions[1]
+    window.press("up")
+    window.press("enter")
+    assert window.run("return words.value") == completions[0]
+    assert window.run("return [lines.children.length, words.getAttribute('aria-expanded')]") == [0, "false"]
+    window.press("enter")
+    window.wait("return lines.children.length > 0")
+    assert window.run(shown) == []
+    window.press("m")
+    assert {one.split()[0] for one in window.run(shown)} == {"make", "move", "mirror"}
+    window.press("escape")
+    assert window.run("return [sentences.hidden, document.activeElement === words]") == [True, True]
+    assert window.messages() == []
+
+
+def test_a_model_reads_anything_so_nothing_is_shown(
+    window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
+    monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
+    with serving(folder=tmp_path, agents={Role.BUILDER: ("scripted-llm",)}) as address:
+        begin(window, address, "architect", "scripted-llm")
+        window.wait("return play.state.status.state === 'playing'")
+        window.click("#words")
+        window.press("p")
+        assert window.run("return [sentences.hidden, words.getAttribute('role')]") == [True, None]
+        window.open("about:blank")
 
 
 def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:

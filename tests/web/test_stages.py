@@ -233,10 +233,36 @@ def test_texts_in_another_language(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize(("reader", "builder"), [("grammar", "scripted"), ("model", "scripted-llm")])
+def test_a_study_says_what_reads_an_architects_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str, builder: str
+) -> None:
+    keys = f'reader = "{reader}"\npractice = ["one-red"]'
+    study = written(tmp_path, ONE.replace("least_s = 0", keys) + 'role = "architect"\n')
+    monkeypatch.delenv("IGLU_MARL_LLM_MODEL", raising=False)
+    if reader == "model":
+        with pytest.raises(ConfigError, match=r"'model', .* IGLU_MARL_LLM_MODEL"), serving(study, tmp_path):
+            pass
+        monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
+        monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
+    with serving(study, tmp_path / "games") as client:
+        token = to_the_game(client, "P1")
+        for number in range(2):  # practice, and a game
+            with joined(client, ask(client, "game", token=token)["play"]) as player:
+                assert player.until("welcome")["completes"] == (reader == "grammar")
+                player.until("status", state="playing")
+                player.send(t="leave")
+            if number == 0:
+                until_game(client, token, 2)
+        assert [game["partner"] for game in rows(client, db.GAMES)] == [builder] * 2
+        events = [json.loads(row["detail"]) for row in rows(client, db.EVENTS) if row["kind"] == "reader"]
+        assert events == [{"game": n, "builder": builder, "reader": reader} for n in range(2)]
+
+
 def test_every_text_of_the_pages_can_be_translated() -> None:
     """Sentences in the scripts of a study's pages are in the list, and so are the values of {0}."""
     known = set(page_texts())
-    for name in ("study", "play", "tutorial"):
+    for name in ("study", "play", "completing", "tutorial"):
         for text in re.findall(r'"([A-Z][^"]* [^"]*)"', read_static(f"{name}.js").decode()):
             assert text in known or text in ("To the lobby",), text
 
@@ -251,6 +277,8 @@ def test_every_text_of_the_pages_can_be_translated() -> None:
         (("least_s = 0", "quiz_tries = 0"), "1 or more"),
         (("least_s = 0", 'links = "secret"'), "links"),
         (("least_s = 0", 'consent = "nothing.md"'), "nothing.md"),
+        (("least_s = 0", 'reader = "rules"'), "'grammar' or 'model'"),
+        (("least_s = 0", 'reader = "model"\nteam = "division"'), "with a team"),
     ],
 )
 def test_files_with_impossible_stages(tmp_path: Path, change: tuple[str, str], expected: str) -> None:

@@ -6,7 +6,7 @@ from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.clock import speak, tick
 from iglu_marl.core.kernels.hands import rewrite, share_change, use_hands
 from iglu_marl.core.kernels.motion import jump, move, turn_camera, wrap_yaw
-from iglu_marl.core.kernels.records import FLYING, WALKING
+from iglu_marl.core.kernels.records import FLYING, PLACED, REMOVED, WALKING
 from iglu_marl.core.kernels.score import complete, pay
 
 
@@ -47,6 +47,16 @@ def step_one(s, c, team):
 def step_at(state, i, controls, j):
     """Run `step_one` for world i with control j, as single environments do."""
     step_one(state[i], controls[j], None)
+
+
+@jit
+def step_until_change(state, i, controls, chosen):
+    """Run `step_at` with some of the controls, up to the first that places or removes a block; return their number."""
+    for n in range(chosen.shape[0]):
+        step_one(state[i], controls[chosen[n]], None)
+        if state[i]["event"] == PLACED or state[i]["event"] == REMOVED:
+            return n + 1
+    return chosen.shape[0]
 
 
 @jit

@@ -53,7 +53,7 @@ class Count:
 class Until:
     """A number of blocks given by a limit.
 
-    what: the "edge" of the zone, a "level", the "top" of something, a final "size", "square", or all "but" a number.
+    what: the "edge" of the zone, a "level", the "top" of something, a final "size", or "square".
     value: the level, thing, size or number.
     """
 

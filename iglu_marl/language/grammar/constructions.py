@@ -24,6 +24,8 @@ from iglu_marl.language.templates import templates
 _WORDS = {name: tuple(texts) for name, texts in templates()["examples"]["without_rules"].items()}
 _PLAIN = {name: tuple(texts) for name, texts in templates()["examples"]["with_rules"].items()}
 _NAMES = frozenset(("mast", "leg"))
+_PLACES = 23  # of which some are examples of requests
+_PLACING = ("At ", "Between ", "Next ", "North", "On ", "To your ")  # how these begin
 _CHOICES = 24  # examples tried per rule
 _KEPT = 4  # examples of a category in other rules
 
@@ -62,6 +64,23 @@ def constructions() -> tuple[Construction, ...]:
         if category.name not in _WORDS
         for rule in category.rules
     )
+
+
+def example_sentences(*categories: str, said: bool = False) -> tuple[str, ...]:
+    """Return the examples of the categories' rules that are usual English. said: only those that agents say."""
+    rules = (one for one in constructions() if one.card and one.said >= said and one.category in categories)
+    examples = (one.example for one in rules)
+    return tuple(dict.fromkeys(f"{text[0].upper()}{text[1:]}." for text in examples if text))
+
+
+@lru_cache(maxsize=1)
+def example_requests() -> tuple[str, ...]:
+    """Return requests to a builder: what agents say, and a block at the first places of the grammar."""
+    places = (
+        text[:-1] for text in example_sentences("explicit_where")[:_PLACES] if text.startswith(_PLACING)
+    )
+    first, *others = (f"Place a red block {text.lower()}." for text in ("in the middle", *places))
+    return tuple(dict.fromkeys((first, *example_sentences("put", "clause", "change", said=True), *others)))
 
 
 @lru_cache(maxsize=1)

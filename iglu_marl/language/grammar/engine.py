@@ -62,6 +62,8 @@ _RULE = re.compile(
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
 NUMBER = "#"  # key of numbers in tables of first words
+GAP = "~"  # begins the key of a category in such a table, where its words may be left out
+GAP_COST = 1000
 NAMES = {"name": (False, True), "names": (True, True), "new_name": (False, False), "new_names": (True, False)}
 """Slots of nouns outside the grammar: whether they are plural, and whether they name something that exists."""
 OPEN = (NUMBER, "rest", "some", *NAMES)
@@ -108,6 +110,11 @@ class Choice:
     said: int = 0
     by_word: FirstWords | None = None
 
+    @cached_property
+    def spoken(self) -> frozenset[Node]:
+        """The options that are said."""
+        return frozenset(self.options[: self.said])
+
 
 @dataclass(eq=False)
 class FirstWords:
@@ -131,12 +138,23 @@ class FirstWords:
     def _words(self) -> set[str]:
         return set().union(*(words for _, words in self._firsts))
 
-    def possible(self, word: str) -> list[Any]:
-        """Return what can begin with a word, cheapest first; "": at the end."""
+    def possible(self, word: str, gaps: Iterable[str] = ()) -> list[Any]:
+        """Return what can begin with a word, or with a gap, cheapest first; "": at the end."""
+        found = self._possible(word)
+        more = [entry for gap in gaps for entry in self._possible(gap) if entry not in found]
+        return [*found, *more] if more else found
+
+    def _possible(self, word: str) -> list[Any]:
         if (known := self._lists.get(word)) is not None:
             return known
         if word not in self._words:
-            word = "" if not word else NUMBER if is_number(word) and NUMBER in self._words else "rest"
+            word = (
+                ""
+                if not word or word[0] == GAP
+                else NUMBER
+                if is_number(word) and NUMBER in self._words
+                else "rest"
+            )
         if word not in self._lists:
             own = (word, NUMBER) if is_number(word) else (word,)
             keys = ("",) if not word else (*own, *OPEN[1:], "")
@@ -367,7 +385,7 @@ class Grammar:
         while todo:
             name = next(iter(todo))
             del todo[name]
-            found = set().union(*(_first(rule.pattern, first) for rule in self.categories[name].rules))
+            found = {GAP + name}.union(*(_first(rule.pattern, first) for rule in self.categories[name].rules))
             if found != first[name]:
                 first[name] = found
                 todo |= dict.fromkeys(users.get(name, ()))
@@ -507,6 +525,8 @@ class Parser:
         nouns: words that may fill the slots of nouns outside the grammar: singular, whether it is plural, and whether
             it names something that exists.
         quick: skip the rules whose words do not occur; then `furthest` and `against` can lag behind.
+        gap: categories of which the words of one value may be left out once, and the value.
+        spoken: read only what is also said: ten times as fast.
 
     """
 
@@ -516,8 +536,12 @@ class Parser:
         said: list[str],
         nouns: Mapping[str, tuple[str, bool, bool]] = {},
         quick: bool = False,
+        gap: tuple[tuple[str, ...], Any] = ((), None),
+        spoken: bool = False,
     ) -> None:
         self.grammar, self.said, self.nouns, self.quick = grammar, said, nouns, quick
+        self.gap, self.spoken = gap, spoken
+        self._gaps = [GAP + category for category in gap[0]]
         self._occurs: dict[int, bool] = {}  # whether the words of a rule occur
         self._words = frozenset(said)
         self.memory: dict[tuple[str, int], list[Read]] = {}
@@ -551,11 +575,13 @@ class Parser:
         found: dict[tuple[Any, int], int] = {}
         begun = self.grammar.categories[category].by_word
         assert begun is not None
-        for rule in begun.possible(self._word(at)):
-            if self.quick and not self._has_words(rule):
+        if category in self.gap[0]:
+            found[self.gap[1], at] = GAP_COST
+        for rule in begun.possible(self._word(at), self._gaps):
+            if (self.spoken and not rule.said) or (self.quick and not self._has_words(rule)):
                 continue
             for value, end, cost in self._apply(rule, at):
-                if cost < found.get((value, end), 1 << 30):
+                if cost < min(found.get((value, end), 1 << 30), 2 * GAP_COST):
                     found[value, end] = cost
         readings = ((value, end, cost) for (value, end), cost in found.items())
         return sorted(readings, key=lambda read: read[2])[:MAX_READINGS]
@@ -597,8 +623,9 @@ class Parser:
         if isinstance(node, Choice):
             assert node.by_word is not None
             found: list[Match] = []
-            for option in node.by_word.possible(self._word(at)):
-                found += self._match(option, at)
+            for option in node.by_word.possible(self._word(at), self._gaps):
+                if not self.spoken or option in node.spoken:
+                    found += self._match(option, at)
             return [*found, ((), at, 0)] if node.optional else found
         if isinstance(node, Word):
             if at == len(self.said) or self.said[at] != node.text:

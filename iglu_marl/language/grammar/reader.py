@@ -150,13 +150,22 @@ class Elided:
 
 
 _PLACEMENTS = (PlaceGoal, Place, Build, CellEdit, Elided)  # the next clause may omit its verb
+Gap = tuple[tuple[str, ...], Any]
+NO_GAP: Gap = ((), None)
 
 
 class Reader(Parser):
     """Reads whole texts, clause by clause, at least cost."""
 
-    def __init__(self, said: list[str], names: frozenset[str] = frozenset(), quick: bool = False) -> None:
-        super().__init__(grammar(), said, nouns_of(said, names), quick)
+    def __init__(
+        self,
+        said: list[str],
+        names: frozenset[str] = frozenset(),
+        quick: bool = False,
+        gap: Gap = NO_GAP,
+        spoken: bool = False,
+    ) -> None:
+        super().__init__(grammar(), said, nouns_of(said, names), quick, gap, spoken)
         self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
 
     def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
@@ -425,7 +434,7 @@ def instruction_of(parts: tuple[Any, ...]) -> Any:
     if isinstance(last, View) and others:  # "remove the left one, facing north"
         if any(getattr(getattr(part, "new", None), "kind", Kind.BLOCK) is not Kind.BLOCK for part in others):
             raise Contradiction(f"a shape and facing {last.way}")
-        return instruction_of((last, *others))
+        return instruction_of(tuple(others) if last.kind == "order" else (last, *others))
     parts = (*others, last)
     for number, part in enumerate(parts):
         if isinstance(part, View):
@@ -460,6 +469,16 @@ def read_text(text: str, names: frozenset[str] = frozenset()) -> Any:
 
 
 @lru_cache(maxsize=4096)
+def read_filled(text: str, gap: Gap) -> Any:
+    """Return the instruction in a text of which a value was left out, or a `Failure`.
+
+    gap: categories of which the words may have been left out, and the value.
+    """
+    said = tokens(mended(text))
+    return Failure(Reason.UNKNOWN_WORD, "", text) if unknown_words(said) else _read_words(said, text, gap=gap)
+
+
+@lru_cache(maxsize=4096)
 def try_text(text: str) -> Any:
     """Return the instruction in a text, or a `Failure` whose detail can be wrong; faster than `read_text`."""
     said = tokens(mended(text))
@@ -468,7 +487,7 @@ def try_text(text: str) -> Any:
 
 def respelled(text: str) -> tuple[tuple[str, str], ...]:
     """Return the misspelt words of a text and their corrections: (("yelow", "yellow"),)."""
-    return _read(text)[1]
+    return _read(text, frozenset())[1]
 
 
 @lru_cache(maxsize=1)
@@ -494,15 +513,6 @@ def changing_words() -> frozenset[str]:
     lists = map(listed, ("remove", "replace", "move", "copy", "mirror", "extend", "stack", "building"))
     single = {phrase for phrases in lists for phrase in phrases if " " not in phrase}
     return (grammar().words_of("color") | single) - listed("weak_verbs")
-
-
-def asks_for_nothing(said: list[str]) -> bool:
-    """Return whether words can be a remark: without colours, and verbs of building or unknown ones."""
-    frames = listed("polite"), listed("joint"), listed("modal")
-    while len(said) > 2 and said[0] not in listed("subject") and any(said[0] in one for one in frames):
-        said = said[1 + (said[1] == "you") :]  # "could you paint the roof"
-    verb = said[0] not in instruction_words() or (said[0] in listed("acting") and len(said) > 1)
-    return not (verb and {*said[1:2]} <= listed("objects")) and changing_words().isdisjoint(said)
 
 
 def nouns_of(said: list[str], names: Set[str]) -> dict[str, tuple[str, bool, bool]]:
@@ -531,10 +541,12 @@ def unknown_words(said: list[str]) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tuple[str, str], ...]]:
+def _read(text: str, names: frozenset[str]) -> tuple[Any, tuple[tuple[str, str], ...]]:
     said = tokens(mended(text), names)
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
+    if isinstance(stated := _read_spoken(said), (CellEdit, Build)):  # no other reading has these
+        return stated, ()
     unknown = [word for word in unknown_words(said) if not {word, singular(word)[0]} & names]
     plain = _read_words(said, text, names, quick=True)
     if not isinstance(plain, Failure) or (not unknown and plain.partial is not None):
@@ -558,11 +570,24 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
 
 
-def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset(), quick: bool = False) -> Any:
+def _read_spoken(said: list[str]) -> Any:
+    """Return the one instruction that the spoken rules read, or None."""
+    words = ["a" if word == "an" else word for word in said]  # as before they were spelled
+    for number, word in enumerate(words[1:], start=1):
+        if word == "block" and words[number - 1] in ("1", "one"):
+            words[number] = "blocks"
+    reader = Reader(words, quick=True, spoken=True)
+    made = _instructions(reader, reader.texts(0)[1])
+    return made[0] if len(made) == 1 else None
+
+
+def _read_words(
+    said: list[str], text: str, names: frozenset[str] = frozenset(), quick: bool = False, gap: Gap = NO_GAP
+) -> Any:
     """Return the instruction, or a `Failure`; quick: without the detail of a failure that has no partial one."""
     if len(said) > MAX_WORDS:
         return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
-    reader = Reader(said, names, quick)
+    reader = Reader(said, names, quick, gap)
     least, readings = reader.texts(0)
     if reader.too_deep:
         return Failure(Reason.NOT_UNDERSTOOD, f"more than {MAX_DEPTH} nested parts", text)

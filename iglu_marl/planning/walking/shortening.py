@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from iglu_marl.core.actions import Action
 from iglu_marl.core.kernels.records import PLACED, REMOVED
+from iglu_marl.core.kernels.step import step_until_change
 from iglu_marl.planning.problem import Problem, WorldArray
-from iglu_marl.planning.simulation import step
+from iglu_marl.planning.simulation import encoding, step
 
 LONGEST_CUT = 6  # steps removed together
 ACTS_AHEAD = 4  # acts between a step and its inverse
@@ -28,6 +31,7 @@ class _Shortener:
     """A plan in parts, each of which ends with an act that changes a block; the change has to stay the same."""
 
     def __init__(self, problem: Problem, actions: list[int]) -> None:
+        self._controls, _ = encoding("walking").encode(Action.NOOP)  # of all actions
         self.parts: list[list[int]] = []
         self._changes: list[bytes] = []
         state = problem.start.copy()
@@ -46,11 +50,8 @@ class _Shortener:
         """Return the states after each of some consecutive parts; None if an act changes."""
         states, state = [], self._states[first].copy()
         for number, part in enumerate(parts, start=first):
-            for at, action in enumerate(part, start=1):
-                step(state, "walking", action)
-                if at < len(part) and state["event"][0] in (PLACED, REMOVED):
-                    return None
-            if state["change"][0].tobytes() != self._changes[number]:
+            done = step_until_change(state, 0, self._controls, np.array(part))
+            if done < len(part) or state["change"][0].tobytes() != self._changes[number]:
                 return None
             states.append(state.copy())
         return states

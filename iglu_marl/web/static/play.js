@@ -1,5 +1,6 @@
 // The page of a game, for both roles.
 import {$, ask, clock, make, named, nameOf, t, title, translate} from "./common.js";
+import {Completing} from "./completing.js";
 import {Connection} from "./connection.js";
 import {GROUND, NAMES, Painter, clamp, paintCross, paintScene, setColors} from "./drawing.js";
 import {Hands} from "./hands.js";
@@ -25,7 +26,7 @@ const ENDS = {
 const world = new World(), prediction = new Prediction(), glide = new Glide(), glides = [];
 const view = new Painter($("view")), plan = new Painter($("target"));
 const camera = {...HOME}, state = {role: "", watching: false, ghost: true, status: {state: "waiting", here: {}}, joined: false, facts: {}, shownEvent: 0, quiet: 0};
-let connection = null, tutorial = null, stepped = 0, drawn = 0, changed = true;
+let connection = null, tutorial = null, completing = null, stepped = 0, drawn = 0, changed = true;
 const inside = () => state.role === "builder" && !state.watching;
 const busy = () => document.querySelector("dialog[open]") !== null || !$("veil").hidden;
 
@@ -64,6 +65,7 @@ const HEARD = {
     showLinks();
     hands.restart();
     showHotbar(); showQuick();
+    if (message.completes && state.role === "architect" && !message.watching) completing ||= new Completing(() => { state.how = "example"; });
   },
   status(message) {
     const before = state.status;
@@ -114,7 +116,7 @@ function showTyping(player) {
 
 function addLine(speaker, text) {
   const mine = speaker === called(state.facts.player) && !state.watching, list = $("lines"), low = isLow(list);
-  if (!mine) showTyping("");
+  if (mine) completing?.said(); else showTyping("");
   list.append(make("li", {className: `${speaker.split(" ")[0]}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? t("You") : named(speaker, title)}), make("span", {textContent: text})));
   while (list.children.length > 300) list.firstChild.remove();
   if (low || mine) list.scrollTop = list.scrollHeight;
@@ -221,7 +223,7 @@ function copy(field, button) {
 async function openHelp() {
   document.exitPointerLock?.(); hands.release();
   if (!$("helptext").children.length) {
-    const none = {instructions: [], places: [], questions: []}, texts = state.facts.examples ? await ask("/api/help").catch(() => none) : none, builder = state.role === "builder";
+    const none = {instructions: [], questions: []}, texts = state.facts.examples ? await ask("/api/help").catch(() => none) : none, builder = state.role === "builder";
     // [texts]
     const touch = document.body.classList.contains("touch"), keys = builder
       ? touch ? [["Drag", "look around"], ["Stick", "walk"], ["Jump, Break, Place", "what the cross points at"], ["Colours", "choose a colour"], ["End turn", "end your turn"]]
@@ -230,13 +232,13 @@ async function openHelp() {
     // [/texts]
     const list = (heading, examples) => [make("h3", {textContent: heading}), make("ul", {className: "examples"}, ...examples.map((text) => {
       const button = make("button", {type: "button", textContent: text});
-      button.addEventListener("click", () => { $("words").value = text; state.how = "example"; $("helpcard").close(); $("words").focus(); });
+      button.addEventListener("click", () => { $("words").value = text; state.how = "example"; $("helpcard").close(); $("words").focus(); completing?.show(); });
       return make("li", {}, button);
     }))];
     $("helptext").append(
       make("p", {textContent: state.team ? state.team.help : builder ? t("The architect sees the plan and explains it. You do not see it: listen, build, and ask.") : t("You see the plan, the builder does not. Say what to build and where; the N marks north.")}),
       make("dl", {}, ...keys.flatMap(([key, meaning]) => [make("dt", {textContent: t(key)}), make("dd", {textContent: t(meaning)})])),
-      ...(!state.facts.examples ? [] : builder ? list(t("What an agent answers"), texts.questions) : [...list(t("What an agent understands, for example"), texts.instructions), ...list(t("Places"), texts.places)]),
+      ...(!state.facts.examples ? [] : builder ? list(t("What an agent answers"), texts.questions) : list(t("What an agent understands, for example"), texts.instructions)),
     );
   }
   if (!$("helpcard").open) $("helpcard").showModal();
@@ -346,7 +348,11 @@ function listen() {
     say($("words").value, state.how); $("words").value = ""; state.typing = state.how = undefined;
     if (inside()) { $("words").blur(); $("view").focus(); }
   });
-  $("words").addEventListener("keydown", (event) => { if (event.key === "Escape") { $("words").blur(); event.preventDefault(); } event.stopPropagation(); });
+  $("words").addEventListener("keydown", (event) => {
+    if (completing?.press(event.key)) event.preventDefault();
+    else if (event.key === "Escape") { $("words").blur(); event.preventDefault(); }
+    event.stopPropagation();
+  });
   $("words").addEventListener("focus", () => hands.release());
   $("words").addEventListener("input", () => {
     const now = performance.now();
