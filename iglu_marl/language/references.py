@@ -845,6 +845,8 @@ class Context:
         further: the grids before that.
         names: what names stand for, by their singular.
         mentioned: cells of what was talked about since the last instruction.
+        shapes: the kinds of things that were built, with their cells, the newest first: a wall with a hole stays "the
+            wall".
         said: the dialogue before, the oldest utterance first.
         done: number of an architect's utterance in `said`, and the edits that were made until its next one.
         color: that was announced for what follows.
@@ -860,6 +862,7 @@ class Context:
     further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
     names: Mapping[str, NamedCells] = field(default_factory=dict, hash=False)
     mentioned: tuple[Cell, ...] = ()
+    shapes: tuple[tuple[Kind, tuple[Cell, ...]], ...] = ()
     said: tuple[Utterance, ...] = field(default=(), compare=False)
     done: tuple[tuple[int, tuple[CellEdit, ...]], ...] = field(default=(), compare=False)
     color: int | None = None
@@ -873,6 +876,8 @@ class Context:
         if all(isinstance(part, Name) for part in parts):  # nothing to repeat or to correct
             return replace(self, names={**self.names, **outcome.names})
         instruction = expand_anaphor(instruction, self.before)
+        built = getattr(instruction, "new", None) or getattr(instruction, "shape", None)
+        kind = Kind(getattr(built, "kind", Kind.BLOCK))
         undone = type(instruction).__name__ == "Undo" and self.before is not None
         again = self.before[0] if undone and self.before else None  # what "again" repeats
         colors = {color_at(outcome.grid, cell) for cell in outcome.cells if in_zone(*cell)} - {0}
@@ -886,6 +891,7 @@ class Context:
             names={**self.names, **outcome.names},
             mentioned=outcome.about,
             color=self.color if colors <= {self.color} else None,
+            shapes=((kind, outcome.cells), *self.shapes) if kind is not Kind.BLOCK else self.shapes,
         )
 
 
@@ -1013,7 +1019,20 @@ def find_items(
         table = find(kept[setting.grid], kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
         found += cells_of(table, np.flatnonzero(things).tolist())
-    return sorted(found)
+    return sorted(found) or _built_as(setting, kind, colors)
+
+
+def _built_as(setting: Resolution, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
+    """Return what was built as a thing of this kind and has changed since."""
+    for built, cells in setting.shapes:
+        left = tuple(
+            cell
+            for cell in sorted(cells)
+            if (color := setting.color_at(cell)) and color in (colors or (color,))
+        )
+        if built is kind and len(left) > 1:
+            return [left]
+    return []
 
 
 def described(blocks: Blocks) -> str:

@@ -511,3 +511,10 @@ def test_a_reader_knows_all_that_was_said_at_once() -> None:
     builder.act({"dialog": dialog, "grid": grid, "agentPos": pose})
     assert reader.asked == ["put a red block in the middle"]
     assert [said.text for said in reader.context.said] == ["We build a tower.", "Where?"]
+
+
+def test_a_wall_with_a_hole_stays_the_wall() -> None:
+    talk = Dialogue()
+    talk.says("Build a wall of orange blocks, five wide and three high, in the middle of the north edge.")
+    assert talk.says("Remove the middle block of its bottom row.") == {(0, -1, -5)}
+    assert len(talk.says("Put a yellow row on top of the wall.")) == 5
