@@ -29,6 +29,8 @@ from iglu_marl.language.verbs import PlaceGoal
 
 Words = tuple[str, ...]
 _PLAIN = Modifiers()
+_UNFIT = (AttributeError, IndexError, KeyError, TypeError)
+"""Errors of inverses that get a value of another type than their makers make."""
 
 
 def altered(value: Any, **_: Any) -> Iterator[Slots]:
@@ -160,7 +162,10 @@ class AnyWording:
 
     def candidates(self, category: str, value: Any) -> Iterator[Words]:
         """Yield the wordings of a value by each rule."""
-        said = self.speaker.wording(category, value)
+        try:
+            said = self.speaker.wording(category, value)
+        except _UNFIT:
+            said = None
         if said is not None:
             yield tuple(plainest(said))
         rules = self.speaker.grammar.categories[category].rules
@@ -177,7 +182,7 @@ class AnyWording:
         """Return the slots from which a rule makes a value; [] if its makers take no such value."""
         try:
             return [*self._rules._slots(rule, value)]
-        except (AttributeError, IndexError, KeyError, TypeError):
+        except _UNFIT:
             return []
 
     def _filled(self, node: Node, slots: Mapping[str, Any]) -> Words | None:
