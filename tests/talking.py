@@ -123,7 +123,6 @@ sentences = (
     | built(v.Move, references, offsets)
     | built(lambda blocks, to: v.Move(blocks, (), to), references, places)
     | built(v.Copy, references, offsets)
-    | built(v.Mirror, references, directions, st.booleans())
     | built(v.Extend, references, directions, st.integers(1, 9))
 )
 sequences = built(lambda *parts: v.Sequence(parts), sentences, sentences) | built(

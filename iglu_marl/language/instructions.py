@@ -17,6 +17,7 @@ from iglu_marl.language import dialogue_acts
 from iglu_marl.language.blocks import MAX_CHARACTERS, MAX_WORDS, CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import DialogueAct
 from iglu_marl.language.grammar import scene_makers
+from iglu_marl.language.grammar.any_wording import AnyWording
 from iglu_marl.language.grammar.inverses import INVERSES
 from iglu_marl.language.grammar.makers import View
 from iglu_marl.language.grammar.reader import grammar, read_text
@@ -66,6 +67,11 @@ def speaker() -> Speaker:
     return Speaker(grammar(), INVERSES | scene_makers.INVERSES)
 
 
+@lru_cache(maxsize=1)
+def _any_wording() -> AnyWording:
+    return AnyWording(speaker())
+
+
 def _sentences(instruction: Instruction, flags: frozenset[str]) -> Wording:
     if isinstance(instruction, Sequence):
         parts: list[Wording] = []
@@ -88,6 +94,38 @@ def _said(category: str, value: object, flags: frozenset[str] = frozenset()) -> 
 def _text(instruction: Instruction, brief: bool = False) -> Wording:
     """Return the wordings of an instruction; brief: those for messages of few tokens."""
     return Together((_sentences(instruction, frozenset({"brief"} if brief else ())), "."))
+
+
+_SENTENCES = ("clause", "remark", "naming", "amendment", "repeated", "holds")
+"""Categories of whole sentences."""
+
+
+def _by_any_rules(instruction: Instruction, error: DialogueError) -> Wording:
+    """Return a wording by rules of which one at least is only read; raise the error if there is none.
+
+    Such rules are not made for speaking, so what they say must read back to the same meaning.
+    """
+    words = " . ".join(map(" ".join, _sentences_by_any_rules(instruction, error))).split()
+    text: Wording = Together((*words, "."))
+    if read_text(spelled(plainest(text))) != instruction:
+        raise error
+    return text
+
+
+def _sentences_by_any_rules(instruction: Instruction, error: DialogueError) -> Iterator[tuple[str, ...]]:
+    if isinstance(instruction, Sequence):
+        for part in instruction.parts:
+            yield from _sentences_by_any_rules(part, error)
+    elif isinstance(instruction, Facing):
+        first, *rest = _sentences_by_any_rules(instruction.then, error)
+        yield (*plainest(_said("viewed", View(instruction.view))), *first)
+        yield from rest
+    else:
+        found = (_any_wording().words(category, instruction) for category in _SENTENCES)
+        words = next((words for words in found if words is not None), None)
+        if words is None:
+            raise error
+        yield words
 
 
 def wordings(instruction: Instruction) -> Iterator[str]:
@@ -136,9 +174,12 @@ def rendering(
     max_characters: int = MAX_CHARACTERS,
 ) -> Callable[[], str]:
     """Make the random choices of `render`, and return a function that returns its text."""
-    said = _text(instruction, brief=max_words is not None)
     first = instruction.parts[0] if isinstance(instruction, Sequence) else instruction
     wanted = max_words or (max_characters if isinstance(first, Build) else MAX_WORDS)
+    try:
+        said = _text(instruction, brief=max_words is not None)
+    except DialogueError as error:
+        said = _by_any_rules(instruction, error)
     if rng is not None:
         for _ in range(_TRIES):
             text = spelled(any_of(said, rng))

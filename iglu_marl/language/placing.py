@@ -15,7 +15,6 @@ from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     Anaphor,
-    At,
     Beside,
     Between,
     Blocks,
@@ -26,8 +25,6 @@ from iglu_marl.language.references import (
     Portion,
     Reference,
     Resolution,
-    SameLevel,
-    Spot,
     Unresolved,
     resolve,
 )
@@ -54,22 +51,6 @@ ANY_COLOR = -2
 
 
 @dataclass(frozen=True)
-class Corners(Location):
-    """On each corner of something, or in the corners that its figure leaves open: those of a plus."""
-
-    of: Reference
-
-    def anchors(self, setting: Resolution) -> list[Anchors]:
-        """Return the cells on top of each corner, or those that are open."""
-        items = resolve(self.of, setting)
-        (west, low, north), (east, high, south) = Box.of(items[0]).low, Box.of(items[0]).high
-        corners = {(x, low, z) for x, z in product((west, east), (north, south))}
-        if len(items) == 1 and low == high and len(corners) == 4 and corners.isdisjoint(items[0]):
-            return [Anchors((cell,)) for cell in sorted(corners) if not setting.color_at(cell)]
-        return Beside(((Direction.UP, 1),), Portion(self.of, "corners")).anchors(setting)
-
-
-@dataclass(frozen=True)
 class Spots(Location):
     """Several columns of the map, (x, z) each.
 
@@ -84,7 +65,7 @@ class Spots(Location):
         """Return the cell on each column."""
         box = Box.of(setting.last or ((0, 0, 0),))
         if self.implied and min(box.spans[0], box.spans[2]) > 0 and not box.spans[1]:
-            corners = Corners(Anaphor()).anchors(setting)
+            corners = Beside(((Direction.UP, 1),), Portion(Anaphor(), "corners")).anchors(setting)
             return [one for one in corners if not self.free or not any(map(setting.color_at, one.cells))]
         open_ = [(x, z) for x, z in self.at if not self.free or not setting.color_at((x, FLOOR, z))]
         return [Anchors((on_column(x, z, setting),)) for x, z in open_]
@@ -155,20 +136,7 @@ class Opposite(Location):
 
 @dataclass(frozen=True)
 class OtherSide(Location):
-    """The place opposite to the last placement, or opposite to what stands on one side of something."""
-
-    of: Reference | None = None
-
-    def anchors(self, setting: Resolution) -> list[Anchors]:
-        """Return the cells opposite to the only side where something stands."""
-        if self.of is None:
-            raise Unresolved(Reason.NO_PLACE, "the other side of what")
-        (item, *more), vectors = resolve(self.of, setting), [VECTORS[way] for way in COMPASS]
-        taken = [vector for vector in vectors if any(map(setting.color_at, outer(item, vector)))]
-        if more or len(taken) != 1:
-            raise Unresolved(Reason.NO_PLACE, "the other side from what")
-        vector = scaled(taken[0], -1)
-        return [Anchors(outer(item, vector), vector, item)]
+    """The place opposite to the last placement."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +157,6 @@ class BlockSpec:
         centred: in the middle of its place.
         vague: several, but the number was not given.
         again: "another one", of the shape placed last. more: "two more", as what was placed last goes on.
-        until: number of blocks in total, with those that exist already.
         shade: the thing whose colour it has.
         flat: in one layer.
 
@@ -212,7 +179,6 @@ class BlockSpec:
     vague: bool = False
     again: bool = False
     more: bool = False
-    until: int | None = None
     shade: Reference | None = None
     flat: bool = False
 
@@ -257,7 +223,6 @@ def put(
     if stated != wheres:
         new = replace(new, gap=0)
     new = _with_length(new, setting)
-    stated = _beyond(stated, new, setting)
     new, groups = _adapted(new, _combined(stated, setting))
     all_of_it = new.kind is Kind.BLOCK and not (new.standing is False or new.centred)
     placing = _Placing(new, color, setting)
@@ -268,26 +233,10 @@ def put(
     return [[(cell, color) for cell in line] for line in lines]
 
 
-def _beyond(stated: tuple[Location, ...], new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
-    """Return the place beside a block that was placed before: "and two more to the east of the centre"."""
-    if (
-        stated == (Beside((), Anaphor()),)
-        and new.way is not None
-        and all(map(setting.color_at, setting.last))
-    ):
-        return (Beside(((new.way, 1),), Anaphor()),)  # "from there two more to the east"
-    if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
-        cell = (stated[0].x, FLOOR, stated[0].z)
-        if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
-            return (Beside(((new.way, 1),), Blocks(where=At(cell))),)
-    return stated
-
-
 def _adapted(new: BlockSpec, groups: list[Anchors]) -> tuple[BlockSpec, list[Anchors]]:
     """Return new blocks and their places, each adapted to the other."""
     if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
         new = replace(new, kind=Kind.BLOCK, count=None)
-    new = _up_to(new, groups)
     if new.centred and not new.each and all(group.way in (None, _UP) for group in groups):
         groups = _middle(1 if _stands(new, None) else (*new.sizes, new.count or 0)[0], groups)
     if new.gap and (new.way is None or new.kind not in (Kind.BLOCK, Kind.ROW)):
@@ -368,21 +317,6 @@ def _middle(n: int, groups: list[Anchors]) -> list[Anchors]:
     return [replace(groups[0], cells=tuple(cells[start : start + n]), item=item)]
 
 
-def _up_to(new: BlockSpec, groups: list[Anchors]) -> BlockSpec:
-    """Return the blocks that lack up to a total height."""
-    if new.until is None:
-        return new
-    standing = {cell[1] for group in groups for cell in group.item}
-    if not standing and len(tops := {cell[1] for group in groups for cell in group.cells}) == 1:
-        standing = {*range(FLOOR, *tops)}  # on columns of the map
-    if new.until <= len(standing):
-        raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
-    lacking = new.until - len(standing)
-    if new.count not in (None, lacking):
-        raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
-    return replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
-
-
 def _with_length(new: BlockSpec, setting: Resolution) -> BlockSpec:
     """Return new blocks with the height or length that matches another thing."""
     if new.like is None:
@@ -425,7 +359,7 @@ def _colors_of(cells: list[Cell], setting: Resolution) -> set[int]:
 
 
 def _combined(wheres: tuple[Location, ...], setting: Resolution) -> list[Anchors]:
-    first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, SameLevel, NextTo)))
+    first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, NextTo)))
     if isinstance(first, Between) and any(isinstance(where, Level) for where in others):
         first = replace(first, line=False)  # the level says which line
     groups = first.anchors(setting)

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import permutations, product
+from itertools import product
 from math import prod
 from typing import Any, TypeGuard
 
@@ -46,7 +46,6 @@ from iglu_marl.language.shapes import (
     as_color,
     dot,
     facing,
-    is_figure,
     on_map,
     outermost,
     scaled,
@@ -182,48 +181,6 @@ class Spot(Reference, Location):
 
 
 @dataclass(frozen=True)
-class SeenCorner(Reference, Location):
-    """A corner of the zone for who stands there: "the far left corner", "the corner closest to you".
-
-    ways: the sides at which it lies. Without them it is the nearest corner, or with `far` the furthest.
-    """
-
-    ways: tuple[Direction, ...] = ()
-    far: bool = False
-
-    def spot(self, setting: Resolution) -> Spot:
-        """Return the corner; raise `Unresolved` if several are as near."""
-        corners = list(product((-REACH, REACH), (-REACH, REACH)))
-        if self.ways:
-            east, _, south = setting.vector(tuple((way, 1) for way in self.ways))
-            corners = [(x, z) for x, z in corners if x * east >= 0 and z * south >= 0]
-        else:
-            ((feet,),) = BuilderPosition().resolve(setting)
-            far = {(x, z): abs(x - feet[0]) + abs(z - feet[2]) for x, z in corners}
-            best = (max if self.far else min)(far.values())
-            corners = [corner for corner in corners if far[corner] == best]
-        if len(corners) != 1:
-            raise Unresolved(
-                Reason.AMBIGUOUS,
-                f"{len(corners)} corners",
-                choices=tuple(((x, FLOOR, z),) for x, z in corners),
-            )
-        return Spot(*corners[0])
-
-    def resolve(self, setting: Resolution) -> list[Item]:
-        """Return the corner's cell on the ground."""
-        return self.spot(setting).resolve(setting)
-
-    def anchors(self, setting: Resolution) -> list[Anchors]:
-        """Return the first free cell of the corner."""
-        return self.spot(setting).anchors(setting)
-
-    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items with a block there."""
-        return self.spot(setting).fitting(reference, items, setting)
-
-
-@dataclass(frozen=True)
 class Each:
     """A place at each of several things."""
 
@@ -244,31 +201,6 @@ class Level(Location):
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items that begin there."""
         return [item for item in items if Box.of(item).low[1] == self.height + FLOOR - 1]
-
-
-@dataclass(frozen=True)
-class SameLevel(Location):
-    """The layer in which something lies."""
-
-    of: Reference
-
-    def anchors(self, setting: Resolution) -> list[Anchors]:
-        """Return the layer."""
-        levels = {cell[1] for item in resolve(self.of, setting) for cell in item}
-        if len(levels) > 1:
-            raise Unresolved(Reason.AMBIGUOUS, f"{len(levels)} levels")
-        return Level(levels.pop() - FLOOR + 1).anchors(setting)
-
-
-@dataclass(frozen=True)
-class OfColors(Location):
-    """Filter: of this number of colours."""
-
-    number: int
-
-    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items of that number of colours."""
-        return [item for item in items if len({*map(setting.color_at, item)}) == self.number]
 
 
 @dataclass(frozen=True)
@@ -483,7 +415,6 @@ class Recent(Reference):
 class Portion(Reference):
     """The ends, corners, border, middle, inside or blocks of something.
 
-    which: also the "arms", "bars" or "steps" of a figure, which are things of several blocks.
     way: only those on this side; with "half", the half there.
     layers: how many layers on this side.
     cuts: only those in these of its layers, rows, columns or blocks: the unit, the end from which they are counted
@@ -500,7 +431,7 @@ class Portion(Reference):
         """Return its blocks, one thing per block."""
         found: list[Item] = []
         items = resolve(self.of, setting)
-        if isinstance(self.of, Anaphor) and (self.has_limbs or self.cuts):
+        if isinstance(self.of, Anaphor) and self.cuts:
             items = self._wholes(items[0], setting) or items
         if len(items) > 1 and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
@@ -508,37 +439,20 @@ class Portion(Reference):
             if self.cuts:
                 cells = set.intersection(*(_numbered(item, *cut, setting) for cut in self.cuts))
             else:
-                cells = set() if self.has_limbs else {*self._cells(item, setting)}
-            parts = self._limbs(item, setting) if self.has_limbs else [(cell,) for cell in sorted(cells)]
-            if not parts:
+                cells = {*self._cells(item, setting)}
+            if not cells:
                 raise Unresolved(Reason.NO_MATCH, f"{self.which} of that")
-            found += parts
+            found += [(cell,) for cell in sorted(cells)]
         return list(dict.fromkeys(found))
 
     def _wholes(self, item: Item, setting: Resolution) -> list[Item]:
         """Return all to which a thing belongs; of something that was removed, what is left."""
         around = {shifted(cell, way) for cell in item for way in VECTORS.values()}
         gone = not any(map(setting.color_at, item))
-        whole = around if gone and self.cuts else {*item} if self.has_limbs else set[Cell]()
+        whole = around if gone else set[Cell]()
         return [one for one in connected(setting.blocks) if not whole.isdisjoint(one)]
 
-    @property
-    def has_limbs(self) -> bool:
-        """Whether the parts are things of several blocks."""
-        return self.which in _LIMBS
-
-    def _limbs(self, item: Item, setting: Resolution) -> list[Item]:
-        """Return the parts of several blocks, with `way` those that lie furthest there."""
-        limbs = _LIMBS[self.which](item)
-        if self.way is None or not limbs:
-            return limbs
-        vector = setting.vector_of(self.way)
-        far = [sum(dot(cell, vector) for cell in limb) / len(limb) for limb in limbs]
-        return [limb for limb, reach in zip(limbs, far, strict=True) if reach == max(far)]
-
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
-        if getattr(self.of, "which", "") == "arms" and self.which in ("ends", "tip", "outer"):
-            return [cell for cell in item if _touched(cell, setting) == 1]
         if self.way is not None:
             return self._side(item, setting.vector_of(self.way))
         box = Box.of(item)
@@ -582,48 +496,6 @@ def _numbered(
     return {*item}.intersection(*found)
 
 
-def _arms_of(item: Item) -> list[Item]:
-    """Return what is left of a figure without the blocks at which it bends or branches."""
-    near = _neighbours(item)
-    joints = {cell for cell in item if len({tuple(map(abs, way)) for way in near[cell]}) > 1}
-    found: dict[Item, tuple[Cell, Cell]] = {}
-    for limb in connected(cell for cell in item if cell not in joints) if joints else ():
-        held = [(at, way) for cell in limb for way in near[cell] if (at := shifted(cell, way)) in joints]
-        if len(held) == 1:
-            found[limb] = held[0]
-    paired = [limb for limb, (at, way) in found.items() if (at, scaled(way, -1)) in found.values()]
-    return paired or [*found]  # of a T, the two that face each other
-
-
-def _steps_of(item: Item) -> list[Item]:
-    """Return the columns of which a staircase consists."""
-    spans = Box.of(item).spans
-    axis = 0 if spans[0] > spans[2] else 2
-    places = sorted({cell[axis] for cell in item})
-    steps = [tuple(cell for cell in item if cell[axis] == at) for at in places]
-    return steps if len({max(y for _, y, _ in step) for step in steps}) > 1 else []
-
-
-def boxes_of(item: Iterable[Cell]) -> list[Item]:
-    """Return the largest boxes of which a thing consists: the bar and the stem of a T."""
-    cells = frozenset(item)
-    found: dict[Item, None] = {}
-    for cell, order in product(sorted(cells) if len(cells) <= MAX_CELLS else (), permutations(range(3))):
-        box = {cell}
-        for axis, sign in product(order, (1, -1)):
-            vector: Cell = (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
-            layer = {shifted(one, vector) for one in box} - box
-            while layer <= cells:
-                box |= layer
-                layer = {shifted(one, vector) for one in box} - box
-        found[tuple(sorted(box))] = None
-    return list(found)
-
-
-_LIMBS: dict[str, Callable[[Item], list[Item]]] = {"arms": _arms_of, "bars": boxes_of, "steps": _steps_of}
-"""Parts of a thing that are things of several blocks."""
-
-
 def _outer_of(item: Item, box: Box) -> list[Cell]:
     """Return the border of something full and wide, else the ends."""
     full = len(item) == prod(span + 1 for span in box.spans) and sum(map(bool, box.spans)) > 1
@@ -636,11 +508,6 @@ def _legs_of(item: Item, box: Box) -> list[Cell]:
     apart = len(connected((x, FLOOR, z) for x, z in layers[0])) > 1
     height = next((n for n, layer in enumerate(layers) if layer != layers[0]), 0) if apart else 0
     return [cell for cell in item if cell[1] < box.low[1] + height] or _ends_of(item, box)
-
-
-def _touched(cell: Cell, setting: Resolution) -> int:
-    """Return the number of blocks that a cell touches, besides those on top of it."""
-    return sum(setting.color_at(shifted(cell, way)) > 0 for way in VECTORS.values() if way[1] < 1)
 
 
 def _all_of(item: Item, box: Box) -> list[Cell]:
@@ -656,8 +523,8 @@ def _neighbours(item: Item) -> dict[Cell, list[Cell]]:
 def _ends_of(item: Item, box: Box) -> list[Cell]:
     near = _neighbours(item)
     tips = [cell for cell in item if len(near[cell]) == 1]
-    if len(tips) > 2 or (len(tips) == 2 and _arms_of(item)):
-        return tips  # of a cross, or of a line that bends
+    if len(tips) > 1:
+        return tips  # also of a cross, or of a line that bends
     long = box.spans.index(max(box.spans))
     return [cell for cell in item if cell[long] in (box.low[long], box.high[long])]
 
@@ -771,6 +638,8 @@ class Blocks(Reference):
                 object.__setattr__(self, "extreme", Direction(self.extreme))
         except ValueError as error:
             raise DialogueError(f"kind or extreme of a description: {error}") from None
+        if self.kind in (Kind.H, Kind.X, Kind.CUBE):
+            raise DialogueError(f"a description of a {self.kind}, expected a kind that scenes have")
         object.__setattr__(self, "colors", colors)
         self._check_numbers()
         if self.where is not None and getattr(type(self.where), "fitting", None) in (None, Location.fitting):
@@ -832,8 +701,7 @@ class Blocks(Reference):
     def is_of_several(self) -> bool:
         """Whether one thing in each of several is meant: "the tops of the towers"."""
         of = self.where.of if isinstance(self.where, PartOf) else None
-        limbs = isinstance(of, Portion) and of.has_limbs and of.way is None
-        several = limbs or (isinstance(of, Blocks) and of.count != 1)
+        several = isinstance(of, Blocks) and of.count != 1
         return several and self.count == 1 and (self.extreme is not None or self.middle)
 
     @property
@@ -1141,8 +1009,6 @@ def find_items(
     """
     if isinstance(kind, Noun):
         return _named(kind, colors, setting, count)
-    if kind in (Kind.H, Kind.X, Kind.CUBE):
-        return [item for item in find_items(setting, Kind.STRUCTURE, colors) if is_figure(kind, item)]
     if kind is Kind.BLOCK:
         return sorted((cell,) for cell, color in setting.blocks.items() if color in (colors or (color,)))
     shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1

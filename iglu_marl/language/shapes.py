@@ -352,21 +352,3 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
 
     wanted = set(drawn.split())
     return frozenset((u, v) for u in range(width) for v in range(height) if wanted & lines(u, v))
-
-
-def is_figure(kind: Kind, cells: tuple[Cell, ...]) -> bool:
-    """Return whether cells are an H or an X in one plane, seen from any side, or a cube."""
-    spans = [sorted({cell[axis] for cell in cells}) for axis in range(3)]
-    if kind is Kind.CUBE:
-        return len(spans[0]) == len(spans[1]) == len(spans[2]) > 1 and len(cells) == len(spans[0]) ** 3
-    wide = [axis for axis in range(3) if len(spans[axis]) > 1]
-    if len(wide) != 2:
-        return False
-    for a, b in (wide, wide[::-1]):
-        try:
-            drawn = figure(kind, len(spans[a]), len(spans[b]))
-        except DialogueError:
-            continue
-        if {(cell[a] - spans[a][0], cell[b] - spans[b][0]) for cell in cells} == drawn:
-            return True
-    return False

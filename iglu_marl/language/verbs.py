@@ -21,7 +21,6 @@ from iglu_marl.language.blocks import Instruction as Instruction
 from iglu_marl.language.placing import (
     ALIKE,
     BlockSpec,
-    Corners,
     OtherSide,
     Sides,
     check_free,
@@ -51,7 +50,6 @@ from iglu_marl.language.references import (
     Portion,
     Reference,
     Resolution,
-    SeenCorner,
     Spot,
     Unresolved,
     Where,
@@ -60,7 +58,7 @@ from iglu_marl.language.references import (
     is_several,
     resolve,
 )
-from iglu_marl.language.regions import FLOOR, connected, outer
+from iglu_marl.language.regions import FLOOR, connected
 from iglu_marl.language.shapes import (
     COMPASS,
     VECTORS,
@@ -86,7 +84,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, SeenCorner, Spot)):
+    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, Spot)):
         raise DialogueError(
             f"{verb} is asked for {value!r}, expected a reference to blocks, such as Blocks or Anaphor"
         )
@@ -98,7 +96,7 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (AnyOf, At, Beside, NextTo, SeenCorner, Spot)):
+    if not isinstance(value, (AnyOf, At, Beside, NextTo, Spot)):
         raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 
@@ -206,49 +204,25 @@ class Remove(Instruction):
 
 @dataclass(frozen=True)
 class Replace(Instruction):
-    """Recolour blocks, to `color` or to that of `like`.
-
-    count: the number of blocks, if given. Another number than there are stands in a column from its lowest cell, or
-    fills a line from end to end.
-    """
+    """Recolour blocks. count: their number, if given."""
 
     blocks: Reference
-    color: int | None = None
+    color: int
     count: int | None = None
-    like: Reference | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a change of color")
         _check_no_cell(self.blocks, "recolored")
-        if self.like is None:
-            object.__setattr__(self, "color", as_color(self.color, "color of a change"))
+        object.__setattr__(self, "color", as_color(self.color, "color of a change"))
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         if isinstance(self.blocks, (Anaphor, LastBlock, PluralAnaphor)):  # also removed blocks
             cells = [cell for item in resolve(self.blocks, setting) for cell in item]
         else:
             cells = _cells(self.blocks, setting)
-        gone = cells
         if self.count not in (None, len(cells)):
-            cells = self._as_many(cells)
-            check_free([(cell, 1) for cell in cells if cell not in gone], setting)
-        color = self.color
-        if self.like is not None:
-            colors = {setting.color_at(cell) for cell in _cells(self.like, setting)}
-            if len(colors) > 1:
-                raise Unresolved(Reason.AMBIGUOUS, "which of its colours", reference=self.like)
-            (color,) = colors
-        assert color is not None
-        left = [(cell, 0) for cell in gone if cell not in cells]
-        return [_changed(setting, left + [(cell, color) for cell in cells])]
-
-    def _as_many(self, cells: list[Cell]) -> list[Cell]:
-        """Return `count` cells along the line in which some cells lie."""
-        low, spans = Box.of(cells).low, Box.of(cells).spans
-        ways = [way for way in ((1, 0, 0), (0, 1, 0), (0, 0, 1)) if dot(spans, way)]
-        if len(ways) != 1 or not (ways[0][1] or self.count == max(spans) + 1):
             raise Unresolved(Reason.NO_NUMBER, f"{self.count} blocks for {len(cells)} places")
-        return [shifted(low, scaled(ways[0], i)) for i in range(self.count or 0)]
+        return [_changed(setting, [(cell, self.color) for cell in cells])]
 
 
 @dataclass(frozen=True)
@@ -340,67 +314,6 @@ class Swap(Instruction):
 
 
 @dataclass(frozen=True)
-class Mirror(Instruction):
-    """Add the mirror image of blocks on one side of them.
-
-    about_centre: mirror in the middle of the zone instead. about: in that of a thing; of the blocks: in their place.
-    moves: the blocks go there. Without a direction, along the only possible axis.
-    """
-
-    blocks: Reference
-    direction: Direction | None
-    about_centre: bool = False
-    about: Reference | None = None
-    moves: bool = False
-
-    def __post_init__(self) -> None:
-        _check_blocks(self.blocks, "a mirror image")
-        if self.direction is None:
-            if self.about is None:
-                raise DialogueError("a mirror image has no direction and no thing, expected one of them")
-            return
-        object.__setattr__(self, "direction", Direction(self.direction))
-        if self.about_centre and Direction(self.direction).vertical:
-            raise DialogueError(
-                f"mirror about the centre goes {self.direction}, expected a horizontal direction"
-            )
-
-    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        cells = _cells(self.blocks, setting)
-        inside, twice = self.about == self.blocks, (0, 0, 0)
-        if self.about is not None:
-            box = Box.of(_cells(self.about, setting))
-            twice = shifted(box.low, box.high)
-        axis, sign = self._axis(Box.of(cells), twice, setting)
-        if self.about_centre:
-            cells = [cell for cell in cells if cell[axis] * sign < 0]
-            if not cells:
-                raise Unresolved(Reason.NO_MATCH, "nothing is on the other side of the centre")
-        elif self.about is None:
-            total = 2 * sign * max(sign * cell[axis] for cell in cells) + sign
-            twice = (total, total, total)
-        images = [_image(cell, axis, twice) for cell in cells]
-        if self.direction is not None and self.about is not None and not inside:
-            ahead = sum(image[axis] - cell[axis] for image, cell in zip(images, cells, strict=True)) * sign
-            if ahead < 0:
-                raise Unresolved(Reason.CONTRADICTION, f"the image lies to the {self.direction.opposite}")
-        if inside or self.moves:
-            return [_moved(cells, images, setting)]
-        return [_added(setting, [(i, setting.color_at(c)) for i, c in zip(images, cells, strict=True)])]
-
-    def _axis(self, own: Box, twice: Cell, setting: Resolution) -> tuple[int, int]:
-        """Return the axis along which the blocks are mirrored, and the sign of the way there."""
-        inside = self.about == self.blocks
-        off = own.spans if inside else shifted(shifted(own.low, own.high), scaled(twice, -1))
-        vector = tuple(map(abs, off)) if self.direction is None else setting.vector_of(self.direction)
-        possible = (0, 2) if self.direction is None and not inside else range(3)
-        axes = [axis for axis in possible if vector[axis]]
-        if len(axes) != 1 or (self.about is not None and not off[axes[0]]):
-            raise Unresolved(Reason.NO_DIRECTION, "mirrored along which axis")
-        return axes[0], vector[axes[0]]
-
-
-@dataclass(frozen=True)
 class Extend(Instruction):
     """Continue the outermost blocks of something in one direction (or two at once) `count` times, in their colours."""
 
@@ -469,45 +382,6 @@ class Resize(Instruction):
 
 
 @dataclass(frozen=True)
-class Rotate(Instruction):
-    """Turn something by quarters, clockwise from above, about a cell of it (its middle) or a place.
-
-    along: "x" or "z", the axis along which it lies afterwards.
-    """
-
-    blocks: Reference
-    quarters: int
-    about: Any = None
-    along: str | None = None
-
-    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        cells = _cells(self.blocks, setting)
-        about = self.about
-        box = Box.of(cells)
-        spans = box.spans[::2]
-        if self.along is not None and spans[0] == spans[1]:
-            raise Unresolved(Reason.NO_DIRECTION, "it is as long as wide")
-        if self.along is not None and (spans[0] > spans[1]) == (self.along == "x"):
-            return [ExpectedWorld(setting.grid, tuple(cells))]
-        if about is None:
-            x, z = (box.low[0] + box.high[0]) / 2, (box.low[2] + box.high[2]) / 2
-        else:
-            items = resolve(about, setting)
-            if len({(cell[0], cell[2]) for item in items for cell in item}) != 1:
-                raise Unresolved(Reason.AMBIGUOUS, "what it turns about", reference=about)
-            x, z = items[0][0][0], items[0][0][2]
-        turned = []
-        for cell in cells:
-            dx, dz = cell[0] - x, cell[2] - z
-            for _ in range(self.quarters % 4):
-                dx, dz = -dz, dx
-            if (x + dx) % 1 or (z + dz) % 1:
-                raise Unresolved(Reason.NO_PLACE, "the middle lies between blocks")
-            turned.append((int(x + dx), cell[1], int(z + dz)))
-        return [_moved(cells, turned, setting)]
-
-
-@dataclass(frozen=True)
 class Undo(Instruction):
     """Undo the last instructions."""
 
@@ -536,7 +410,7 @@ class Repeat(Instruction):
         on_top = isinstance(self.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
         if self.where is None or on_top or not (setting.last or setting.before is None):  # the edge of what?
             raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
-        if isinstance(self.where, OtherSide) and self.where.of is None:
+        if isinstance(self.where, OtherSide):
             if self.color:
                 raise Unresolved(Reason.NO_PLACE, "the other side of what")
             return [_opposite(setting)]
@@ -547,7 +421,7 @@ class Repeat(Instruction):
 class Correct(Instruction):
     """The last instruction with another colour, number, direction or place.
 
-    higher: levels by which it is raised; something upright grows instead. nearer: move it `count` steps closer to this.
+    higher: levels by which it is raised; something upright grows instead.
     other: the other one of two things that its reference could mean.
     """
 
@@ -556,7 +430,6 @@ class Correct(Instruction):
     way: Direction | None = None
     where: Any = None
     higher: int | None = None
-    nearer: Reference | None = None
     other: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
@@ -564,7 +437,7 @@ class Correct(Instruction):
             made = _opposite(setting)
             gone = _changed(replace(setting, grid=made.grid), [(cell, 0) for cell in setting.last])
             return [replace(gone, cells=made.cells)]
-        if _is_shift(self):
+        if self.higher is not None:
             return _follow(_shift(self, setting), setting)
         if setting.before is None:
             raise Unresolved(Reason.NO_MATCH, "nothing was done before")
@@ -630,8 +503,6 @@ class PlaceGoal(Instruction):
             new = replace(new, again=False)
             if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
                 new = replace(last.new, color=new.color)
-        if wheres[:1] == (OtherSide(),) and isinstance(last, PlaceGoal):  # of the placement before
-            wheres = (_relocate(last, OtherSide()), *wheres[1:])
         wheres = wheres or continuing(replace(new, again=self.new.again), setting)
         ways = self._ways(new, wheres, setting)
         where = next((where for where in wheres if isinstance(where, NextTo)), wheres[0])
@@ -748,38 +619,6 @@ class Keep(Statement):
         if self.others and self.others != len(items):
             raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {self.others} others")
         return items
-
-
-@dataclass(frozen=True)
-class Empty(Statement):
-    """Nothing is at a place: "nothing under it". new: nothing new, "don't put anything on the towers"."""
-
-    where: Any
-    new: bool = False
-
-    def check(self, setting: Resolution) -> None:
-        """Raise `Unresolved` if there is a block."""
-        own = any(isinstance(part, (Anaphor, PluralAnaphor, LastBlock)) for part in walk(self.where))
-        before = replace(setting, grid=setting.grid if setting.start is None else setting.start)
-        for group in self.where.anchors(setting if own else before):
-            for cell in filter(setting.color_at, group.cells):
-                if not (self.new and before.color_at(cell)):
-                    raise Unresolved(Reason.CONTRADICTION, f"a block at {cell}")
-
-
-@dataclass(frozen=True)
-class AssertColor(Statement):
-    """All that was changed has this colour."""
-
-    color: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "color", as_color(self.color, "color of a check"))
-
-    def check(self, setting: Resolution) -> None:
-        """Raise `Unresolved` if not."""
-        if {setting.color_at(cell) for cell in setting.last} - {0} != {self.color}:
-            raise Unresolved(Reason.CONTRADICTION, "another color")
 
 
 @dataclass(frozen=True)
@@ -1100,25 +939,7 @@ def _follow(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld
         return _edit(instruction, setting)
     if not isinstance(instruction, Instruction):
         raise DialogueError(f"instruction is {instruction!r:.80}, expected an Instruction")
-    found: list[ExpectedWorld] = instruction._worlds(setting)
-    if isinstance(instruction, (Resize, Extend, Move)) and setting.names:
-        return _with_names(instruction, setting, found)
-    return found
-
-
-def _with_names(
-    instruction: Resize | Extend | Move, setting: Resolution, worlds: list[ExpectedWorld]
-) -> list[ExpectedWorld]:
-    """Let names follow what grows or moves."""
-    old = set(_cells(instruction.blocks, setting))
-    own = {word: named for word, named in setting.names.items() if old.issubset(named.cells)}
-    return [
-        replace(
-            world,
-            names={word: replace(named, cells=(*named.cells, *world.cells)) for word, named in own.items()},
-        )
-        for world in worlds
-    ]
+    return instruction._worlds(setting)
 
 
 def _changed(setting: Resolution, blocks: Iterable[tuple[Cell, int]]) -> ExpectedWorld:
@@ -1299,11 +1120,6 @@ def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:
     if instruction.way is not None:
         return setting.on_map(instruction.way)
     spans = Box.of(item).spans
-    if isinstance(instruction.blocks, Portion) and instruction.blocks.has_limbs:
-        ways = [way for way in VECTORS if _sticks_out(item, way, setting)]
-        if len(ways) != 1:
-            raise Unresolved(Reason.NO_DIRECTION, "")
-        return ways[0]
     if spans[1] > 0 or (instruction.times is None and instruction.to) or not any(spans):
         return Direction.UP
     axis = spans.index(max(spans))
@@ -1312,13 +1128,6 @@ def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:
         raise Unresolved(Reason.NO_DIRECTION, "")
     ahead = laid[-1][axis] > laid[0][axis]
     return next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
-
-
-def _sticks_out(item: Item, way: Direction, setting: Resolution) -> bool:
-    """Return whether a part ends in a direction, and is attached at the other end."""
-    ahead, back = outer(item, VECTORS[way]), outer(item, VECTORS[way.opposite])
-    held = all(map(setting.color_at, back)) and not any(map(setting.color_at, ahead))
-    return held and len(ahead) == len(outermost(item, VECTORS[way]))
 
 
 def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting: Resolution) -> int:
@@ -1384,7 +1193,7 @@ def expand_anaphor(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
     """
     if before is None or not isinstance(instruction, (Repeat, Correct)):
         return instruction
-    if isinstance(instruction, Correct) and (instruction.other or _is_shift(instruction)):
+    if isinstance(instruction, Correct) and (instruction.other or instruction.higher is not None):
         return instruction
     try:
         if isinstance(instruction, Repeat):
@@ -1398,13 +1207,13 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
     def change(part: Any) -> Any:
         part = as_place_goal(part)
         if instruction == Repeat():
-            if isinstance(part, (Move, Extend, Rotate, Resize)):
+            if isinstance(part, (Move, Extend, Resize)):
                 return part
             if isinstance(part, PlaceGoal) and part.where and isinstance(part.where[0], Beside):
                 return replace(part, where=(replace(part.where[0], of=Anaphor()), *part.where[1:]))
         if instruction.of is not None and isinstance(part, PlaceGoal) and part.where:
             where = part.where[0]
-            if isinstance(where, (Beside, Sides, NextTo, Corners)):
+            if isinstance(where, (Beside, Sides, NextTo)):
                 if getattr(where.of, "of", None) == getattr(instruction.of, "of", 0) == Anaphor():
                     raise Unresolved(
                         Reason.NO_PLACE, "the end of what"
@@ -1511,32 +1320,17 @@ def _amended(instruction: Correct, last: Any) -> Any:
         raise Unresolved(Reason.NO_NUMBER, str(error)) from None
 
 
-def _is_shift(instruction: Any) -> bool:
-    return (
-        getattr(instruction, "higher", None) is not None or getattr(instruction, "nearer", None) is not None
-    )
-
-
 def _shift(instruction: Correct, setting: Resolution) -> Instruction:
     """Return the instruction that moves what was changed last."""
+    assert instruction.higher is not None
     cells = [cell for cell in setting.last if setting.color_at(cell)]
     if not cells:
         raise Unresolved(Reason.NO_MATCH, "nothing was placed before")
-    if instruction.higher is not None:
-        n, way = abs(instruction.higher), Direction.UP if instruction.higher > 0 else Direction.DOWN
-        upright = len({cell[1] for cell in cells}) > 1
-        return Resize(Anaphor(), instruction.higher) if upright else Move(Anaphor(), ((way, n),))
-    assert instruction.nearer is not None
-    goals = [cell for item in resolve(instruction.nearer, setting) for cell in item]
-    near = {
-        way: min(dot(cell, step) for cell in goals) - max(dot(cell, step) for cell in cells)
-        for way in COMPASS
-        if (step := VECTORS[way])
-    }
-    best = [way for way, gap in near.items() if gap == max(near.values())]
-    if len(best) > 1 or near[best[0]] <= 0:
-        raise Unresolved(Reason.NO_DIRECTION, "")
-    return Move(Anaphor(), ((best[0], instruction.count or 1),))
+    way = Direction.UP if instruction.higher > 0 else Direction.DOWN
+    upright = len({cell[1] for cell in cells}) > 1
+    if upright:
+        return Resize(Anaphor(), instruction.higher)
+    return Move(Anaphor(), ((way, abs(instruction.higher)),))
 
 
 def _with_other(part: Any, setting: Resolution) -> Any:

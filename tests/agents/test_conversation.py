@@ -241,7 +241,7 @@ def test_a_refusal_shows_two_requests_that_can_be_read_and_an_architect_takes_it
     [
         ("a ring of orange", "Where?"),
         ("Stack four in orange.", "I don't understand."),
-        ("Make it out of orange blocks.", "I don't understand."),
+        ("Make it out of orange blocks.", "I don't understand 'out of orange blocks'."),
         ("Put a block on the red block.", "Which color?"),
         ("Five red towers lying flat, east to west.", "I don't understand."),
     ],

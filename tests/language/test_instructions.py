@@ -187,7 +187,6 @@ TOWER, ROW = "Build a red tower of 3 in the middle", "Place three red blocks in 
         (ROW, "to form a red row", "to form a tower", "tower level"),
         (ROW, "at the same height", "so that it is 5 blocks in total, stacked up", "level upright"),
         (TOWER, ". The tower goes up", ". The row goes up", "row tower"),
-        (TOWER, "please", "open to the north", "north tower"),
         (TOWER, "3 red blocks in total", "no corners", "corners tower"),
         ("Place a red block on the blue block", "to make a tower", "at the same height", "level red"),
         (
@@ -360,7 +359,7 @@ def test_say_says_instructions_and_small_talk():
     assert say(edit, rng=np.random.default_rng(1)) == render(edit, np.random.default_rng(1))
     assert say("done") == say(DialogueAct.DONE) == "Done."
     with pytest.raises(DialogueError, match="expected an instruction that can be said"):
-        say(parse("Undo that."))
+        say(parse("Put a green block on the tallest tower."))  # two readings
 
 
 def colored(talk):

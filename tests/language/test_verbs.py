@@ -41,7 +41,6 @@ from iglu_marl.language.verbs import (
     Copy,
     Extend,
     Facing,
-    Mirror,
     Move,
     Pick,
     Remove,
@@ -153,7 +152,6 @@ def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, colo
             Replace(Blocks((RED,), rank=2, extreme="left"), BLUE),
             "Change the second red block from the left to blue.",
         ),
-        (Mirror(Blocks(count=None), "east", True), "Mirror all blocks to the east about the centre."),
         (Extend(Blocks((), "tower"), "up", 2), "Extend the tower by 2 upwards."),
         (
             Facing("north", Sequence((Place(RED, Beside((("left", 1),), Anaphor())), Remove(Anaphor())))),
@@ -228,11 +226,6 @@ ROW = [(x, -1, 0, RED) for x in range(3)]
         ),
         ("Copy the red row 2 north", ROW, [(x, -1, z, RED) for x in range(3) for z in (-2, 0)]),
         ("Extend the red row by 2 to the east", ROW, [(x, -1, 0, RED) for x in range(5)]),
-        (
-            "Mirror all blocks to the west",
-            [(0, -1, 0, RED), (1, -1, 0, BLUE)],
-            [(-2, -1, 0, BLUE), (-1, -1, 0, RED), (0, -1, 0, RED), (1, -1, 0, BLUE)],
-        ),
         (
             "Build a tower of red, 2 blue at the centre, on the ground",
             [],
@@ -565,7 +558,6 @@ def test_sizes_of_shapes() -> None:
         lambda: Move(Anaphor()),
         lambda: Move(Anaphor(), (("up", 1),), At((0, 0, 0))),
         lambda: Copy(Anaphor(), (("up", 1), ("down", 1))),
-        lambda: Mirror(Anaphor(), "up", True),
         lambda: Extend(Anaphor(), "up", 0),
         lambda: Facing("north", Facing("south", Remove(Anaphor()))),
         lambda: Sequence((Remove(Anaphor()),)),

@@ -183,7 +183,10 @@ def slots_for(part: Expression, value: Any, inverses: Mapping[str, Inverse]) -> 
             given = {name: one for name, one in stated.items() if one is not None}
             if given.keys() <= part.arguments.keys():
                 yield from _together([(part.arguments[name], one) for name, one in given.items()], inverses)
-    elif isinstance(part, TupleOf) and isinstance(value, tuple):  # operations and conditions are only read
+    elif isinstance(part, Conditional):
+        yield from slots_for(part.then, value, inverses)
+        yield from slots_for(part.other, value, inverses)
+    elif isinstance(part, TupleOf) and isinstance(value, tuple):  # operations are only read
         ends = len(part.parts) - 1
         if part.spread and len(value) > ends:
             value = (*value[:ends], value[ends:])
@@ -383,3 +386,9 @@ class Definition:
     def __call__(self, **slots: Any) -> Any:
         """Return the value for these slots."""
         return value_of(self.body, self.defaults | slots)
+
+    def arguments_for(self, value: Any, inverses: Mapping[str, Inverse]) -> Iterator[Slots]:
+        """Yield candidates of arguments for a value, each also without those that are as by default."""
+        for stated in slots_for(self.body, value, inverses):
+            yield stated
+            yield {name: one for name, one in stated.items() if one != self.defaults.get(name, _MISSING)}

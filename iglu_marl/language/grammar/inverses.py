@@ -18,7 +18,7 @@ INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {
     "pick": lambda value: [{"where": value.where}] if isinstance(value, Pick) else [],
     "again": lambda value: [{"where": value.where}] if isinstance(value, Repeat) else [],
     "mods_more": lambda value: [{"one": value, "more": Modifiers()}] if value.where else [],
-    "mod_where": lambda value: [{"where": value.where[0]}],
+    "mod_where": lambda value: [{"where": value.where[0]}] if value.where else [],
     "core_where": lambda value: [{"core": replace(value, where=None), "where": value.where}],
     "core_middle": lambda value: [{"core": replace(value, middle=False, where=None), "where": value.where}],
     "plain_core": lambda v: [{"colors": v.colors or None, "kind": v.kind, "way": v.extreme}],
@@ -68,7 +68,7 @@ def move_to(value: Any) -> Iterator[Slots]:
 
 
 def new(value: Any, n: int | None = None) -> Iterator[Slots]:
-    if n is not None or value.count > 1:
+    if n is not None or (value.count or 0) > 1:
         yield {"n": value.count if n is None else None, "colors": value.color}
 
 

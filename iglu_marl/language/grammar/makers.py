@@ -148,13 +148,9 @@ class Modifiers:
     total: int | None = None
     flat: bool | None = None
     centred: bool | None = None
-    until: int | None = None
     origin: Any = None
     taller: int | None = None
     times: float | None = None
-    long_side: str | None = None
-    alone: bool | None = None
-    open: str | None = None
     more: tuple[tuple[Any, Modifiers], ...] = ()
     by: Any = None
     again: tuple[tuple[str, Any], ...] = ()  # repeated properties: see `_check_repetitions`
@@ -385,25 +381,6 @@ class InColor:
     color: int
 
 
-@dataclass(frozen=True)
-class Announced:
-    """A thing that later sentences describe in full: their first place, and their colour."""
-
-    color: int | None = None
-    where: tuple[Location, ...] = ()
-    standing: bool | None = None
-
-
-def announced(mods: Modifiers, colors: int | None = None, colors2: int | None = None, up: Any = None) -> Any:
-    stated = [color for color in (colors, colors2, mods.color) if color is not None]
-    reject_if(
-        mods != Modifiers(mods.where, mods.standing, color=mods.color, flat=mods.flat) or len(set(stated)) > 1
-    )
-    ups = {mods.standing, False if mods.flat else None, None if up is None else up == "upright"} - {None}
-    require(len(ups) <= 1)
-    return Announced(next(iter(stated), None), mods.where, next(iter(ups), None))
-
-
 def mod_with(new: Any, where: Any) -> Any:
     stated = mod_where(where)
     require(isinstance(getattr(stated.where[0], "of", None), (Anaphor, Portion)))
@@ -547,23 +524,18 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     """Return new blocks with what the modifiers say of them."""
     count = new.count
     kind, mods = _spread(new.kind, count, mods)
-    reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
     color = _colored(new, mods)
     if mods.tall == 1 and mods.long is None and (kind not in (Kind.BLOCK, Kind.TOWER) or count != 1):
         kind = Kind.ROW if kind is Kind.WALL and not new.sizes else kind
         mods = replace(mods, tall=None).plus(Modifiers(standing=False))  # "three blocks, one block high"
-    mods = _opened(kind, mods)
     kind, sizes, count = _measured(kind, new.sizes, count, mods)
-    if mods.long_side is not None:
-        require(kind in FIGURES and len(sizes) == 2 and mods.axis is None)
-        sizes = max(sizes), min(sizes)
     reject_if(mods.hollow and kind not in FIGURES)
     reject_if(kind is Kind.TOWER and len(sizes) == 2)
     kind, standing = _positioned(kind, count, new.standing, mods)
-    stated = {name: getattr(mods, name) for name in _OF_BLOCKS}
+    stated = {name: getattr(mods, name) for name in OF_BLOCKS}
     stated = {name: getattr(BlockSpec, name) if value is None else value for name, value in stated.items()}
     new = replace(new, count=count, color=color, kind=kind, sizes=sizes, standing=standing)
-    return replace(new, **stated, axis=mods.long_side or mods.axis)
+    return replace(new, **stated)
 
 
 def _colored(new: BlockSpec, mods: Modifiers) -> Any:
@@ -575,15 +547,7 @@ def _colored(new: BlockSpec, mods: Modifiers) -> Any:
     return new.color if color is None else color
 
 
-def _opened(kind: Any, mods: Modifiers) -> Modifiers:
-    if mods.open is None:
-        return mods
-    if kind is not Kind.U:
-        raise Contradiction(f"{kind} and open to the {mods.open}")
-    return mods.plus(Modifiers(standing=mods.open == "top"))
-
-
-_OF_BLOCKS = ("like", "shade", "way", "each", "gap", "hollow", "centred", "taller", "times", "until", "flat")
+OF_BLOCKS = ("like", "shade", "way", "each", "gap", "hollow", "centred", "taller", "times", "flat", "axis")
 """Modifiers that are properties of new blocks by the same name."""
 
 
@@ -770,7 +734,7 @@ def _at_one_thing(one: Any, other: Any) -> Wheres | None:
     if isinstance(one, Beside):
         if other == Beside(one.offset, Anaphor()):
             return (one,)  # a repetition
-        return _on_edge(one) if other == up else None
+        return None
     if not isinstance(one, Sides):
         return None
     if isinstance(other, Sides) and other.of == Anaphor() != one.of:
@@ -778,15 +742,6 @@ def _at_one_thing(one: Any, other: Any) -> Wheres | None:
     if one.which != "ends" and other in (up, down):  # "on each side of it, at the bottom"
         return (replace(one, of=Portion(one.of, "blocks", other.offset[0][0])),)
     return None
-
-
-def _on_edge(where: Beside) -> Wheres | None:
-    """Return the place on top of an edge: "along the north edge of it, on top", "at its west end, on top"."""
-    (way, count), *more = where.offset or ((Direction.UP, 1),)
-    edge = isinstance(where.of, Portion) and (where.of.which, where.of.way) == ("blocks", way)
-    if more or way.vertical or count > 1 or not (edge or isinstance(where.of, Anaphor)):
-        return None
-    return (Beside(((Direction.UP, 1),), where.of if edge else Portion(where.of, "blocks", way)),)
 
 
 def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
@@ -800,7 +755,7 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
     return Sequence(tuple(put(new, mod_where(where).plus(rest)) for where in mods.also))
 
 
-_OPEN = ("until", "centred", "axis", "gap", "hollow", "like")
+_OPEN = ("centred", "axis", "gap", "hollow", "like")
 """Properties of new blocks that a `Place` or `Build` does not have."""
 
 
@@ -947,23 +902,6 @@ def is_near(where: Any, n: int) -> bool:
 
 def about(wheres: Any, of: Any) -> Any:
     return tuple(verbs.rebuilt(one, lambda it: of if it == Anaphor() else it) for one in wheres)
-
-
-def line_between(new: Any, one: Any, two: Any, mods: Modifiers = Modifiers()) -> Any:
-    """Return a line from one place of the map to another, or to an edge."""
-    mods.plus(Modifiers(color=new.color or None)).only("a line", "color", "total", "long")
-    require(isinstance(one, Spot) and new.kind in (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL))
-    if isinstance(two, Direction):
-        two = Spot(5 * VECTORS[two][0] or one.x, 5 * VECTORS[two][2] or one.z)
-    x, z = two.x - one.x, two.z - one.z
-    n = max(abs(x), abs(z)) + 1
-    ways = tuple(way for way in COMPASS if VECTORS[way][0] * x + VECTORS[way][2] * z > 0)
-    require(abs(x) in (0, n - 1) and abs(z) in (0, n - 1) and (new.kind, len(ways)) != (Kind.DIAGONAL, 1))
-    color: Any = new.color or mods.color
-    require({new.count, mods.total, mods.long, *new.sizes} <= {1, None, n} and bool(color))
-    return Build(
-        Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (n,), ways), (color,), At((one.x, -1, one.z))
-    )
 
 
 define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -16,7 +16,7 @@ from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.grammar import answers, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import Announced, InColor, Outside, Remark, Topic, View
+from iglu_marl.language.grammar.makers import InColor, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings, singular
 from iglu_marl.language.placing import SAME, Sides
 from iglu_marl.language.references import (
@@ -37,11 +37,9 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import (
     Ambiguous,
-    AssertColor,
     Build,
     Choose,
     Correct,
-    Empty,
     Facing,
     Keep,
     Name,
@@ -63,7 +61,7 @@ ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
 _ALONE = ("amendment", "repeated")
 """Categories of whole sentences about the last request."""
-STATING = (Choose, Keep, Empty, AssertColor)
+STATING = (Choose, Keep)
 """Statements that ask for nothing without a request."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
@@ -181,8 +179,7 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                stated = "announced" if isinstance(value, Announced) else "other"
-                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else stated)
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else "other")
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -229,7 +226,7 @@ class Reader(Parser):
         """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
         if self._reports(start) or (start > at and self._reports(start - 1)):
             return
-        for category in ("clause", "remark", "holds", "picked", "announced", "naming"):
+        for category in ("clause", "remark", "holds", "picked", "naming"):
             yield from self.read(category, start)
         for view, end, cost in self.read("viewed", start):
             joined = at == 0 or start > at
@@ -244,10 +241,8 @@ class Reader(Parser):
             joined = start > at  # "to its left put a blue block, to its right a green one"
             for value, end, cost in self.read("elided" if joined else "fronted", start):
                 yield Elided(value), end, cost + 8 * (not joined)
-        if at == 0 or start > at or after == "announced":
+        if at == 0 or start > at:
             yield from self.read("bare", start)
-        if after == "announced":
-            yield from self.read("elided", start)
 
     def _reports(self, at: int) -> bool:
         """Return whether a sentence begins at a word that says what somebody did: "You removed the red block!"."""
@@ -336,25 +331,6 @@ def _at(part: Any, where: Any) -> Any:
     return replace(part, where=(where,) if isinstance(part, PlaceGoal) else where)
 
 
-def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Apply an announcement: "a red L in the middle: three blocks north, ..." is red and in the middle."""
-    found: list[Any] = []
-    stated = Announced()
-    for part in parts:
-        if isinstance(part, Announced):
-            stated = part
-            continue
-        put = part.put if isinstance(part, Elided) else part
-        if isinstance(put, PlaceGoal) and stated != Announced():
-            if put.new.color is None or (put.new.color == SAME and not found):
-                put = replace(put, new=replace(put.new, color=stated.color))
-            if not put.where:
-                put = replace(put, where=stated.where)
-            stated = replace(stated, where=())
-        found.append(replace(part, put=put) if isinstance(part, Elided) else put)
-    return tuple(found)
-
-
 _ITS = (Anaphor(), LastBlock(), PluralAnaphor())
 
 
@@ -390,7 +366,7 @@ def _begun(part: Any, first: Any) -> Any:
 def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Apply colours that stand behind an instruction: in "put a block there. Make it green." the block is green.
 
-    Behind one that has a colour, or takes none, a colour is a check: "keep it red".
+    Raise `Contradiction` if it has another colour, or takes none.
     """
     found: list[Any] = []
     for part in parts:
@@ -406,7 +382,9 @@ def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             put = replace(put, new=new) if hasattr(put, "new") else new
             found[-1] = replace(before, put=put) if isinstance(before, Elided) else put
         else:
-            found.append(AssertColor(part.color) if isinstance(part, InColor) else part)
+            if stated:
+                raise Contradiction("a color and what it is the color of")
+            found.append(part)
     return tuple(found)
 
 
@@ -452,8 +430,12 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
-    parts = _share_anaphor(_apply_announcement(_apply_topic(_apply_choices(_apply_colors(parts)))))
-    parts = _seen(parts)
+    *others, last = _share_anaphor(_apply_topic(_apply_choices(_apply_colors(parts))))
+    if isinstance(last, View) and others:  # "remove the left one, facing north"
+        if any(getattr(getattr(part, "new", None), "kind", Kind.BLOCK) is not Kind.BLOCK for part in others):
+            raise Contradiction(f"a shape and facing {last.way}")
+        return instruction_of(tuple(others) if last.kind == "order" else (last, *others))
+    parts = (*others, last)
     for number, part in enumerate(parts):
         if isinstance(part, View):
             rest = instruction_of(parts[number + 1 :])
@@ -465,37 +447,6 @@ def instruction_of(parts: tuple[Any, ...]) -> Any:
     if len(parts) == 1:
         return parts[0]
     return Sequence(parts)
-
-
-def _seen(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return clauses with the direction behind them in which somebody looks before them: "..., seen from the east".
-
-    Raises `Contradiction` if a new shape is "facing" a direction; of a block, people say it of themselves.
-    """
-    while parts and isinstance(parts[-1], View):
-        *others, view = parts
-        start = max((at for at, part in enumerate(others) if isinstance(part, View)), default=-1) + 1
-        stated = tuple(others[start:])
-        parts = tuple(others)
-        if view.kind == "order" or not stated:
-            continue
-        if _depends_on_view(stated):
-            return (*parts[:start], view, *stated)
-        last = getattr(stated[-1], "put", stated[-1])
-        if view.kind == "facing" and isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK:
-            raise Contradiction(f"{last.new.kind} and facing {view.way}")
-    return parts
-
-
-def _depends_on_view(value: Any) -> bool:
-    """Return whether there is a direction such as left or right in a value."""
-    if isinstance(value, Direction):
-        return value.relative
-    if isinstance(value, tuple):
-        return any(map(_depends_on_view, value))
-    if not is_dataclass(value):
-        return value in ("side", "depth", "both")
-    return any(map(_depends_on_view, vars(value).values()))
 
 
 def _facing(view: Direction, rest: Any) -> Any:
