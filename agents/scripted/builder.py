@@ -117,11 +117,7 @@ class ScriptedBuilder(BuilderBase):
     def idle(self) -> bool:
         """Whether nothing is left to do or to say."""
         return not (
-            self._executor.steps
-            or self._remark
-            or self._aside
-            or self._executor.lost
-            or self._unheeded
+            self._executor.steps or self._remark or self._aside or self._executor.lost or self._unheeded
         )
 
     @property

@@ -9,6 +9,7 @@ import iglu_marl
 from iglu_marl import GridError
 from iglu_marl.agents import ReplayArchitect, ScriptedBuilder
 from iglu_marl.core.grid import blocks_to_grid, cells_of
+from iglu_marl.envs.live import LiveGame
 from iglu_marl.language import CellEdit, Context, Discourse, Failure
 from iglu_marl.language.discourse import Reader, ReaderReply
 from iglu_marl.language.verbs import Sequence
@@ -518,3 +519,34 @@ def test_a_wall_with_a_hole_stays_the_wall() -> None:
     talk.says("Build a wall of orange blocks, five wide and three high, in the middle of the north edge.")
     assert talk.says("Remove the middle block of its bottom row.") == {(0, -1, -5)}
     assert len(talk.says("Put a yellow row on top of the wall.")) == 5
+
+
+@pytest.mark.parametrize(
+    ("second", "reds", "purples", "words"),
+    [("looks great!", 0, 9, "A row."), ("a red one, too", 1, 9, "Done."), ("stop!", 0, 3, "Okay.")],
+)
+def test_what_is_said_while_it_builds(second: str, reds: int, purples: int, words: str) -> None:
+    row = Sequence(tuple(CellEdit.between((x, -1, -3), 0, 5) for x in range(-4, 5)))
+    reader = Answering(
+        a_row=ReaderReply(row, "A row."),
+        **{
+            "looks great!": ReaderReply(),
+            "a red one, too": ReaderReply(CellEdit.between((0, -1, 0), 0, RED)),
+        },
+    )
+    task = iglu_marl.Task("", [(0, 7, 0, RED)], invariant=False)
+    game = LiveGame(tasks=task, controls="flying", builder_sees=SEES, max_turns=None)
+    game.reset(seed=0)
+    builder = ScriptedBuilder.for_env(game, reader=reader, can_ask=True)
+    builder.reset(iglu_marl.Role.BUILDER, 0)
+    game.tick({"architect": "a row"}, None)
+    said = []
+    for _ in range(400):
+        action = builder.act(game.observe(game.agent_of["builder"]))
+        said.append(action["say"])
+        built = int((game.view_of("builder").worlds.grid[0] == 5).sum())
+        told = built == 3 and second not in reader.asked and "Okay." not in said
+        game.tick({"architect": second} if told else {}, {"builder": action["act"]})
+    colors = game.view_of("builder").worlds.grid[0]
+    assert [int((colors == color).sum()) for color in (RED, 5)] == [reds, purples]
+    assert words in said
