@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pkgutil import resolve_name
 from types import SimpleNamespace
@@ -50,7 +51,17 @@ BUILDERS: dict[str, Any] = {
 }
 
 
-def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted") -> dict[Any, Agent]:
+# The scripted architect asks people and language models for shapes. A remark would cost a call of a model.
+_READER_OPTIONS: dict[str, dict[str, Any]] = {
+    "": {},
+    "model": {"level": "shapes", "references": "exact"},
+    "person": {"level": "shapes", "references": "exact", "overview": True},
+}
+
+
+def agents_for(
+    env: Any, architect: str = "scripted", builder: str = "scripted", reader: str | None = None
+) -> dict[Any, Agent]:
     """Return agents for the action spaces and chat of an environment, ready for `iglu_marl.play`.
 
     A single-agent environment contains its architect, so only the builder is returned. Those of a team are returned by
@@ -63,6 +74,7 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
         builder: "scripted", "learned", "oracle", "random", "llm", or a name of the partners or the zoo. The
             model of "learned" is the folder in IGLU_MARL_MODEL, or one of the zoo.
             For further names see `find`.
+        reader: who reads what the architect says, as of `seated`. Default: "model" if the builder is one.
 
     Raises:
         AgentError: for unknown names.
@@ -71,20 +83,29 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
     names = {Role.ARCHITECT: architect, Role.BUILDER: builder}
     for role, name in names.items():
         named(name, role)
-    return {player: seated(names[role_of(player)], env, agent) for agent, player in players_of(env).items()}
+    if reader is None:
+        reader = "model" if "llm" in re.split("[-:]", builder) else ""
+    return {
+        player: seated(names[role_of(player)], env, agent, reader=reader)
+        for agent, player in players_of(env).items()
+    }
 
 
-def seated(spec: Any, env: Any, agent: str, **options: Any) -> Agent:
+def seated(spec: Any, env: Any, agent: str, *, reader: str = "", **options: Any) -> Agent:
     """Return the agent that plays `agent` ("builder_1") in an environment, from a spec as of `factory`.
 
     A class with `for_seat(env, agent)` is made by that, with the options. Raises `AgentError`, also if the agent cannot
     play there.
+
+    reader: for whom the scripted architect speaks: "person" or "model" gets requests for shapes, "" for blocks.
     """
     role, seat = role_of(agent), seats_of(env)[agent]
     if spec in ("scripted", "oracle") and unwrap_game(env).config.is_team:
         spec = (
             {"architect": TeamArchitect, "builder": TeamBuilder}[role] if spec == "scripted" else TeamOracle
         )
+    elif spec == "scripted" and role is Role.ARCHITECT:
+        options = {**_READER_OPTIONS[reader], **options}
     maker = named(spec, role) if isinstance(spec, str) else spec
     make = factory(maker, role)
     made: Agent = (
@@ -220,4 +241,4 @@ def partner_for(env: Any, player: Role | str, name: str) -> Agent:
     options = _REAL_TIME_OPTIONS[role].get(kind, {})
     if player != role:
         return seated(name, env, str(player), **(options if kind == "llm" else {}))
-    return seated(name, env, f"{role.value}_0", **options)
+    return seated(name, env, f"{role.value}_0", reader="person", **options)

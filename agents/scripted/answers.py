@@ -27,8 +27,8 @@ from iglu_marl.language.grammar.scene_sentences import parse_question
 from iglu_marl.language.meaning.context import Resolution, Unresolved
 from iglu_marl.language.meaning.references import Anaphor, At, Item, Reference, resolve
 from iglu_marl.language.meaning.regions import connected
-from iglu_marl.language.meaning.shapes import VECTORS, Kind
-from iglu_marl.language.meaning.verbs import PlaceGoal
+from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind, shifted
+from iglu_marl.language.meaning.verbs import PlaceGoal, bind_referent
 from iglu_marl.language.scene.graph import MIXED, Thing
 from iglu_marl.language.scene.noun_phrases import Phrase
 from iglu_marl.language.scene.program import Program
@@ -52,6 +52,7 @@ OF_WHOLE = (
     "give_up",
 )
 """Kinds that have an answer without a request, like questions about things."""
+_OF_ANY = re.compile(r"\b(?:of|on|to|above|below|under|over|beside|behind|atop) (?:an?|any|some) ")
 _THE_STRUCTURE = Blocks(kind=Kind.STRUCTURE)  # means all blocks of the target
 _OF_NOTHING = {
     "number": "0.",
@@ -95,6 +96,10 @@ class ConversationState:
         """The same when the structure is complete."""
         goal = self.target
         return replace(self, grid=goal, base=goal, goal=goal, cells=(), built=self.grid)
+
+    def heard(self, text: str) -> ConversationState:
+        """The same for a text: "north of a red block" is of any of them, not of the one that was talked about."""
+        return replace(self, context=replace(self.context, last=())) if _OF_ANY.search(text.lower()) else self
 
     @property
     def with_request(self) -> Grid:
@@ -287,7 +292,13 @@ def things(of: Reference, setting: Resolution) -> tuple[list[Item], bool]:
     try:
         items, several = resolve(of, setting), False
     except Unresolved as error:
-        items, several = list(error.failure.choices), True
+        inner, items, several = error.failure.reference, list(error.failure.choices), True
+        if isinstance(inner, Blocks) and inner != of and items:  # "north of a red block": of any of them
+            whole: Any = of
+            bound: list[Any] = [bind_referent(whole, inner, At(item[0])) for item in items]
+            each = [things(one, setting) for one in bound]
+            items = list(dict.fromkeys(item for part, _ in each for item in part))
+            several = len(items) > 1 and any(more for _, more in each)
     return [item for item in items if any(map(setting.color_at, item))], several  # places can be free
 
 
@@ -358,13 +369,55 @@ def many(count: int, what: str = "block") -> str:
     return f"one {what}" if count == 1 else f"{count} {what}s"
 
 
-def _named(parts: Iterable[tuple[Cell, ...]], now: ConversationState) -> str:
-    """Describe things by shape, size and colours: "2 towers of four blocks (3 red and 1 blue) and a green block"."""
-    found = Counter(_Facts(replace(now, cells=cells)).described() for cells in parts)
-    return listed(
-        f"{rendered('a_thing', phrase) if n == 1 else f'{n} ' + rendered('things', phrase)}{colors}"
-        for (phrase, colors), n in found.items()
-    )
+def _named(parts: Iterable[Item], now: ConversationState, touching: bool = True) -> list[str]:
+    """Describe things from the ground up, equal ones together, each by where it touches one before.
+
+    "two red towers of two blocks", "on top of them a yellow row of five blocks", "a tower of two blocks (1 red and 1
+    blue)". touching: whether to say so.
+    """
+    groups: dict[tuple[Phrase, str], list[tuple[Cell, ...]]] = {}
+    for cells in sorted(parts, key=lambda cells: (min(y for _, y, _ in cells), -len(cells))):
+        groups.setdefault(_Facts(replace(now, cells=cells)).described(), []).append(cells)
+    said: list[str] = []
+    before: list[Item] = []
+    ways = _TOUCHING if touching else ()
+    while groups:
+        near = ((key, word) for word, step in ways for key in groups if _touch(groups[key], before, step))
+        (phrase, colors), where = next(near, (next(iter(groups)), ""))
+        items = groups.pop((phrase, colors))
+        them = f"{where} {'it' if len(before) == 1 else 'them'} " if where else ""
+        number = rendered("number_word", len(items)) if 1 < len(items) <= 20 else str(len(items))
+        name = rendered("a_thing", phrase) if len(items) == 1 else f"{number} {rendered('things', phrase)}"
+        said.append(f"{them}{name}{colors}")
+        before = items
+    return said
+
+
+MAX_NAMED = 4  # groups of equal parts in an overview
+_TOUCHING = (
+    *(("on top of", VECTORS[Direction.DOWN]), ("under", VECTORS[Direction.UP])),
+    *(("beside", VECTORS[way]) for way in COMPASS),
+)
+
+
+def _touch(items: list[tuple[Cell, ...]], others: list[tuple[Cell, ...]], step: Cell) -> bool:
+    """Return whether each thing has a block that touches one of the others in a direction."""
+    cells = {cell for other in others for cell in other}
+    return all(any(shifted(cell, step) in cells for cell in item) for item in items)
+
+
+def overview(target: Grid, parts: list[tuple[Cell, ...]], fits: Callable[[str], bool]) -> str:
+    """Return what a structure of several parts looks like: its largest parts, as many as fit; "" if it has one."""
+    now = ConversationState(target, target, target, (), target, Context())
+    size = _Facts(replace(now, cells=tuple(cells_where(target != 0)))).across
+    largest = sorted(parts, key=len, reverse=True)
+    for count in sorted({len(parts), *range(1, len(parts))}, reverse=True):
+        named = _named(largest[:count], now)
+        mainly = "" if count == len(parts) else "mainly "
+        said = f"It has {len(parts)} parts and is {size}: {mainly}{listed(named)}."
+        if len(named) <= MAX_NAMED and fits(said) and len(parts) > 1:
+            return said
+    return ""
 
 
 def _colors(grid: Grid) -> str:
@@ -411,6 +464,13 @@ class _Facts:
         there = f"{stated}; it starts {place_of(self.about[0])}.", f"{stated}."
         yield from there if self.ways else self.place()
 
+    axis = way
+
+    def axis_of(self, axis: str) -> str:
+        """Return an axis of the map for one of the view ("side", "depth")."""
+        seen = {"side": Direction.LEFT, "depth": Direction.FRONT}.get(axis)
+        return axis if seen is None else Resolution.of(self.now.grid, self.now.context).on_map(seen).axis
+
     @property
     def ways(self) -> list[str]:
         """The directions from the first to the last cell."""
@@ -441,9 +501,14 @@ class _Facts:
         yield f"{capital(many(max(self.extent[::2])))}."
 
     def size(self) -> Iterator[str]:
+        yield f"{capital(many(len(self.cells)))}: {self.across}."
+
+    @property
+    def across(self) -> str:
+        """The extent in words: "3 from west to east and 2 high"."""
         wide, high, deep = self.extent
-        across = [f"{n} from {way}" for n, way in ((wide, "west to east"), (deep, "north to south")) if n > 1]
-        yield f"{capital(many(len(self.cells)))}: {listed([*across, f'{high} high'])}."
+        ways = (wide, "from west to east"), (deep, "from north to south")
+        return listed([*(f"{n} {way}" for n, way in ways if n > 1), f"{high} high"])
 
     def count(self) -> Iterator[str]:
         left = len(self.now.open_cells)
@@ -452,7 +517,10 @@ class _Facts:
         yield f"{capital(many(len(self.about)))}."
 
     def shape(self) -> Iterator[str]:
-        yield f"{capital(_named([self.now.cells], self.now))}."
+        whole = [self.now.cells]
+        parts = connected(self.now.cells) if self.described()[0].shape == "group" else whole
+        yield f"{capital(listed(_named(parts, self.now, touching=False)))}."
+        yield f"{capital(*_named(whole, self.now))}."
 
     def described(self) -> tuple[Phrase, str]:
         """Return the most specific name of the cells, and their colours if there are several."""
@@ -508,12 +576,15 @@ class _Facts:
         high = int(np.flatnonzero(target.any(axis=(1, 2))).max(initial=-1)) + 1
         stated = f"{count}, {_colors(target)}; {many(high)} high."
         if self.now.parts:
-            yield f"{capital(_named(self.now.parts, self.now.finished))}: {_lower(stated)}"
+            for touching in (True, False):
+                yield f"{capital(listed(_named(self.now.parts, self.now.finished, touching)))}: {_lower(stated)}"
         yield from (stated, f"{count}.")
 
     def parts(self) -> Iterator[str]:
         count = capital(many(len(self.now.parts), "part"))
-        yield from (f"{count}: {_named(self.now.parts, self.now.finished)}.", f"{count}.")
+        for touching in (True, False):
+            yield f"{count}: {listed(_named(self.now.parts, self.now.finished, touching))}."
+        yield f"{count}."
 
     def colors_left(self) -> Iterator[str]:
         missing = self.now.target[self.now.grid != self.now.target]
@@ -610,6 +681,7 @@ _HOLDS: dict[str, Callable[..., bool]] = {
     "mirror": lambda facts: bool(facts.mirrors),
     "shape": lambda facts, core: set(facts.cells) in facts.find(replace(core, count=None), facts.alone),
     "tall": lambda facts, n: facts.extent[1] == n,
+    "axis": lambda facts, way: {Direction(one).axis for one in facts.ways} == {facts.axis_of(way)},
     "way": lambda facts, way: Resolution.of(facts.now.grid, facts.now.context).on_map(way) in facts.ways,
     "which": lambda facts, of: any(item & {*facts.about} for item in facts.find(of, facts.now.with_request)),
 }

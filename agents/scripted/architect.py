@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -43,7 +43,7 @@ from iglu_marl.language import (
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.meaning.context import NamedCells
 from iglu_marl.language.meaning.statements import Name
-from iglu_marl.language.meaning.verbs import Pick
+from iglu_marl.language.meaning.verbs import Pick, Sequence
 from iglu_marl.language.talk.repair import understand
 from iglu_marl.planning.feasibility import used_up
 from iglu_marl.planning.ordering import order_edits
@@ -141,6 +141,7 @@ class ScriptedArchitect:
         stock: blocks of each color that there are, standing ones included. When a color is used up it asks for no more
             of it, and says so at the end.
         varied: random wordings instead of the preferred ones.
+        overview: whether it describes the parts of the structure before the first request, in a message of its own.
 
     """
 
@@ -156,8 +157,9 @@ class ScriptedArchitect:
         patience: int = PATIENCE,
         repeat_after: int = REPEAT_AFTER,
         comment_after: int = COMMENT_AFTER,
-        stock: Sequence[int] = (BLOCKS_PER_COLOR,) * len(COLORS),
+        stock: SequenceOf[int] = (BLOCKS_PER_COLOR,) * len(COLORS),
         varied: bool = False,
+        overview: bool = False,
     ) -> None:
         if min(patience, repeat_after, comment_after) < 1:
             stated = f"patience is {patience}, repeat_after {repeat_after} and comment_after {comment_after}"
@@ -169,6 +171,7 @@ class ScriptedArchitect:
         self.controls: ControlsName = controls
         self.patience, self.repeat_after, self.varied = patience, repeat_after, varied
         self.comment_after, self.stock = comment_after, tuple(stock)
+        self.overview = overview
         self._dialogue = DialogueTracker(codec, message_length)
         self._forget(None)
 
@@ -195,6 +198,7 @@ class ScriptedArchitect:
         self._dialogue.forget()
         self._rng = np.random.default_rng(seed)
         self._asked: PendingRequest | None = None
+        self._described = not self.overview
         self._latest: tuple[Cell, ...] = ()  # cells of the last completed request
         self._alone: set[Cell] = set()  # cells of failed shapes
         self._plainly: set[Cell] = set()  # cells of failed requests with references
@@ -325,7 +329,7 @@ class ScriptedArchitect:
                 self._waits = True
                 return ""
             self._waited = 0
-            if isinstance(self._asked.plain, (CellEdit, Build)):  # repeating it changes nothing
+            if isinstance(self._asked.plain, (CellEdit, Build, Sequence)):  # repeating it changes nothing
                 return self._words(self._asked.plain)
         self._tries.update(cells)
         return self._next(grid, target, other_words=talk in _NOT_HEARD | _WHICH)
@@ -344,7 +348,7 @@ class ScriptedArchitect:
         if kind == "stuck" and self._asked is not None:
             self._alone.update(self._asked.cells)
             return self._next(grid, target)
-        situation = replace(self._situation(grid, target), parts=tuple(parts_of(target)))
+        situation = replace(self._situation(grid, target), parts=tuple(parts_of(target))).heard(text)
         self._still = self._waited = 0
         if kind == "give_up":
             self._closed, self._over, self._asked = True, True, None
@@ -425,6 +429,8 @@ class ScriptedArchitect:
     def _next(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], other_words: bool = False) -> str:
         """Return the next request; if there is none, the closing line, once."""
         self._still = self._waited = 0
+        if not self._described and (said := self._describe(grid, target)):
+            return said
         before = self._asked
         self._settle(grid)
         short = used_up(grid, target, self.stock)
@@ -453,11 +459,18 @@ class ScriptedArchitect:
             return say(DialogueAct.OUT_OF_BLOCKS, min(short))
         return say(DialogueAct.GIVE_UP if cells else DialogueAct.COMPLETE)
 
+    def _describe(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
+        """Return an overview of the structure, unless half of it is built."""
+        self._described = True
+        if 2 * np.count_nonzero(grid != target) < np.count_nonzero(target) or self._dialogue.tokens:
+            return ""
+        return answers.overview(target.astype(np.int8), parts_of(target), self._fits)
+
     def _settle(self, grid: npt.NDArray[Any]) -> None:
         if self._asked is None:
             return
         if not self._asked.open_cells(grid):
-            self._latest = self._asked.about
+            self._latest = () if isinstance(self._asked.plain, Sequence) else self._asked.about
             failed = ((cell, tries) for cell, tries in self._tries.items() if cell not in self._asked.cells)
             self._tries = Counter({cell: min(tries, PERSISTENCE) for cell, tries in failed})
             self._refusals.clear()  # it may be possible now
@@ -500,7 +513,8 @@ class ScriptedArchitect:
             else:
                 pointed = by_reference(step.instruction, build, goal, self._latest, self._sayable)
         found = outcomes(step.instruction, grid)
-        about = step.cells if isinstance(found, Failure) else found[0].cells
+        one = not isinstance(step.instruction, Sequence)
+        about = found[0].cells if one and not isinstance(found, Failure) else step.cells
         said, meant = (step.instruction, None) if pointed is None else (pointed.instruction, pointed.meant)
         return PendingRequest(said, step.instruction, step.cells, about, goal, aim, meant)
 
@@ -510,7 +524,14 @@ class ScriptedArchitect:
         done = bool(self._steps) and wrong.isdisjoint(self._steps[0].cells)
         self._steps = self._steps[1:] if done else []
         if wrong != {cell for step in self._steps for cell in step.cells}:
-            self._steps = decompose(grid, target, self.controls, alone=self._alone, sayable=self._sayable)
+            self._steps = decompose(
+                grid,
+                target,
+                self.controls,
+                alone=self._alone,
+                sayable=self._sayable,
+                again=not self._dialogue.tokens,
+            )
         step = self._steps[0] if self._steps else None
         if step is not None and (len(step.cells) > 1 or not self._tries[step.cells[0]]):
             return step

@@ -35,7 +35,7 @@ def replies(text: str, now: ConversationState, question: str = "") -> list[str]:
         return [say(DialogueAct.NOT_UNDERSTOOD)] if not question and _is_unanswerable(text, now) else []
     if asking.about:
         try:
-            return answers.of_things(now, asking.kind, **dict(asking.about))
+            return answers.of_things(now.heard(text), asking.kind, **dict(asking.about))
         except DialogueError:
             return [say(DialogueAct.NOT_UNDERSTOOD)]
     if question and asking.kind in ("left", "finished"):

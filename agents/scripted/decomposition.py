@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
@@ -13,8 +13,9 @@ import numpy.typing as npt
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import Cell, cell_index, in_zone
 from iglu_marl.language import At, Blocks, Build, CellEdit, Context, Failure, Instruction, Shape, outcomes
+from iglu_marl.language.meaning.corrections import Repeat
 from iglu_marl.language.meaning.shapes import VECTORS, Direction, Kind
-from iglu_marl.language.meaning.verbs import Remove, Replace
+from iglu_marl.language.meaning.verbs import Remove, Replace, Sequence
 from iglu_marl.language.meaning.worlds import ExpectedWorld
 from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.support import shuts_in, supported_cells
@@ -204,6 +205,7 @@ def decompose(
     *,
     alone: Iterable[Cell] = (),
     sayable: Sayable = lambda instruction: True,
+    again: bool = False,
 ) -> list[InstructionStep]:
     """Return instructions that turn one dense grid into another, in a buildable order.
 
@@ -211,16 +213,23 @@ def decompose(
     requested when it holds on to something, as far as the target allows that, and does not enclose cells that are
     still to be filled. Several ways to choose among equally large shapes are tried; the shortest result wins.
 
-    alone: cells to request one by one. sayable: returns whether a message can hold an instruction.
+    alone: cells to request one by one. sayable: returns whether a message can hold an instruction. again: whether one
+    instruction asks for equal shapes at several places ("Do the same there.").
     """
     start, wanted = np.array(grid, dtype=np.int8), np.array(target, dtype=np.int8)
     loners = frozenset(alone)
-    found = [_search(start, wanted, controls, loners, sayable, variant) for variant in range(3)]
+    found = [_search(start, wanted, controls, loners, sayable, again, variant) for variant in range(3)]
     return min(found, key=len)
 
 
 def _search(
-    start: Grid, target: Grid, controls: ControlsName, alone: frozenset[Cell], sayable: Sayable, variant: int
+    start: Grid,
+    target: Grid,
+    controls: ControlsName,
+    alone: frozenset[Cell],
+    sayable: Sayable,
+    again: bool,
+    variant: int,
 ) -> list[InstructionStep]:
     grid = start.copy()
     steps: list[InstructionStep] = []
@@ -245,6 +254,8 @@ def _search(
         if shape is None:
             rest = order_edits(grid, target, controls)
             shape = _single(grid, target, next(edit.cell for edit in rest if edit.color))
+        if again:
+            shape = _with_equals(shape, grid, target, usable, sayable)
         take(shape)
         last = shape.cells[-1]
     for cell in [edit.cell for edit in order_edits(grid, target, controls)]:
@@ -345,6 +356,33 @@ def _best(
         if len(_spread({cells[0]}, set(cells))) == len(cells) and sayable(candidate.build):
             return InstructionStep(candidate.build, cells)
     return None
+
+
+def _with_equals(
+    step: InstructionStep, grid: Grid, target: Grid, usable: list[_Candidate], sayable: Sayable
+) -> InstructionStep:
+    """Return a step together with equal shapes that can be built right after it: "Do the same there."."""
+    first = step.instruction
+    if not isinstance(first, Build):
+        return step
+    goal = grid.copy()
+    for cell in step.cells:
+        goal[cell_index(*cell)] = target[cell_index(*cell)]
+    for other in usable:
+        where = other.build.where
+        if other.build != replace(first, where=where) or any(goal[cell_index(*c)] for c in other.cells):
+            continue
+        filled, left = goal != 0, set(_cells((target != 0) & (goal == 0)))
+        if not _is_supported(other.cells, filled) or _encloses(other.cells, filled, left):
+            continue
+        parts = step.instruction.parts if isinstance(step.instruction, Sequence) else (step.instruction,)
+        both = InstructionStep(Sequence((*parts, Repeat(where))), (*step.cells, *other.cells))
+        after = goal.copy()
+        for cell in other.cells:
+            after[cell_index(*cell)] = target[cell_index(*cell)]
+        if sayable(both.instruction) and leads_to(outcomes(both.instruction, grid), after):
+            step, goal = both, after
+    return step
 
 
 def _is_supported(cells: tuple[Cell, ...], filled: npt.NDArray[np.bool_]) -> bool:

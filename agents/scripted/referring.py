@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.agents.scripted.decomposition import leads_to
-from iglu_marl.core.grid import Cell, cell_index, in_zone
+from iglu_marl.core.grid import Cell, cell_index, cells_of, in_zone
 from iglu_marl.language import At, Blocks, Build, CellEdit, Context, Failure, Instruction, Place, outcomes
 from iglu_marl.language.meaning.blocks import Reason
-from iglu_marl.language.meaning.context import Offset
-from iglu_marl.language.meaning.references import Anaphor, Beside, LastBlock
+from iglu_marl.language.meaning.context import Offset, Resolution, Unresolved
+from iglu_marl.language.meaning.references import Anaphor, Beside, LastBlock, resolve
+from iglu_marl.language.meaning.regions import connected
 from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind
 
 Grid = npt.NDArray[np.int8]
@@ -21,6 +22,8 @@ Reference = Anaphor | LastBlock | Blocks
 
 # Direction from a neighbour of a cell to the cell -> the neighbour.
 _NEIGHBOURS = tuple((way, VECTORS[way.opposite]) for way in (Direction.UP, *COMPASS, Direction.DOWN))
+FAR = 3  # blocks from the last block to a place that is counted from it
+_NAMED = (Kind.TOWER, Kind.ROW, Kind.SQUARE, Kind.RECTANGLE, Kind.WALL, Kind.STAIRCASE)
 _EXTREMES = (Direction.UP, Direction.DOWN, *COMPASS)
 
 
@@ -94,24 +97,30 @@ def _candidates(
     around = [(way, (anchor[0] + dx, anchor[1] + dy, anchor[2] + dz)) for way, (dx, dy, dz) in _NEIGHBOURS]
     near = [(way, cell) for way, cell in around if in_zone(*cell) and grid[cell_index(*cell)]]
     for way, cell in near:
-        for reference in _references(cell, int(grid[cell_index(*cell)]), last):
+        for reference in _references(cell, grid, last):
             yield ReferringExpression(_refer(instruction, Beside(((way, 1),), reference)), cell)
-    if last and not near:
-        offset = offset_of(last[-1], anchor)
-        if 1 <= len(offset) <= 2:
-            yield ReferringExpression(_refer(instruction, Beside(offset, LastBlock())), last[-1])
+    if len(last) == 1 and not near:
+        offset = offset_of(last[0], anchor)
+        if 1 <= sum(count for _, count in offset) <= FAR:
+            yield ReferringExpression(_refer(instruction, Beside(offset, LastBlock())), last[0])
 
 
-def _references(cell: Cell, color: int, last: tuple[Cell, ...]) -> Iterator[Reference]:
-    if cell in last:
+def _references(cell: Cell, grid: Grid, last: tuple[Cell, ...]) -> Iterator[Reference]:
+    if cell in last and len({(x, z) for x, _, z in last}) == 1:  # a block or a tower has one top
         yield Anaphor()
-        if cell == last[-1]:
-            yield LastBlock()
-    yield Blocks((color,))
-    for kind in (Kind.TOWER, Kind.ROW):
-        yield Blocks((color,), kind)
-    for extreme in _EXTREMES:
-        yield Blocks((color,), extreme=extreme)
+    color = (int(grid[cell_index(*cell)]),)
+    alike = cells_of(grid == color).tolist()
+    (whole,) = (part for part in connected(map(tuple, alike)) if cell in part)
+    setting = Resolution.of(grid, Context())
+    named = [(Blocks(color, kind), whole) for kind in _NAMED]  # an arm of a larger shape is not called a row
+    ends = [(Blocks(color, extreme=way), (cell,)) for way in _EXTREMES]
+    for reference, cells in ((Blocks(color), (cell,)), *named, *ends):
+        try:
+            items = resolve(reference, setting)
+        except Unresolved:
+            continue
+        if [sorted(item) for item in items] == [sorted(cells)]:
+            yield reference
 
 
 def offset_of(start: Cell, end: Cell) -> Offset:

@@ -29,7 +29,7 @@ from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.selection import digest
 from iglu_marl.language import At, Build, CellEdit, Shape, render
 from iglu_marl.language.grammar.instructions import rendering
-from iglu_marl.language.meaning.blocks import EditKind
+from iglu_marl.language.meaning.blocks import MAX_WORDS, EditKind
 from iglu_marl.language.meaning.shapes import Direction
 from iglu_marl.language.meaning.verbs import Sequence as InstructionSequence
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
@@ -398,7 +398,7 @@ class Shapes(Content):
 
 
 def _described(task: Task, build: Build, wording: int) -> Task:
-    return task.replace(dialog=_dialog(render(build, np.random.default_rng(wording))))
+    return task.replace(dialog=_dialog(render(build, np.random.default_rng(wording), max_words=MAX_WORDS)))
 
 
 @dataclass(frozen=True)

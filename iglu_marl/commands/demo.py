@@ -235,7 +235,7 @@ def game_of(
     )
     options = {**game_options(playing, own, asked), "tasks": task, "render_mode": "rgb_array"}
     env: Any = raw_env(**options)
-    return env, agents_for(env, architect, builder)
+    return env, agents_for(env, architect, builder, reader="person")
 
 
 def _played_game(

@@ -50,7 +50,7 @@ OF_WHOLE = ("color", "color_check", "tall", "tall_check", "height", "count", "co
 OPEN = ("it", "red blocks", "to do")
 MADE_OF_RULES = {
     *("asked", "asked_plain", "asked_loosely", "of_things", "of_builder", "question", "property", "owned"),
-    *("is_it", "i_put", "of_request", "any_of", "all_of", "what_at", "those_at", "end_of"),
+    *("is_it", "i_put", "of_request", "any_of", "all_of", "what_at", "those_at", "end_of", "course"),
 }
 """Categories that are expanded by their rules; slots of the others get an example."""
 
@@ -112,7 +112,7 @@ class Question:
     def __init__(self, category: str, rng: random.Random, world: World | None) -> None:
         self.rng, self.world = rng, world
         self.of: list[Cell] | None = None  # cells of the target
-        self.thing = self.topic = self.color = ""
+        self.thing = self.topic = self.color = self.axis = ""
         self.n = 0
         self.level = rng.choice(("blocks", "shapes"))
         self.rules: list[str] = []
@@ -143,6 +143,9 @@ class Question:
 
     def _slot(self, slot: CategorySlot) -> str:
         name = slot.category
+        if self.world is not None and name == "axis":
+            said, self.axis = self.rng.choice((("north-south", "z"), ("from east to west", "x")))
+            return said
         if self.world is not None and slot.name in ("of", "c", "n"):
             if name == "ref":
                 return self._named(self.world)
@@ -276,6 +279,7 @@ def expected_of(question: Question, world: World, of: list[Cell]) -> tuple[Calla
         "tall_check": tall == n,
         "long_check": long == n,
         "count_check": len(of) == n,
+        "axis_check": question.axis == "x" and question.thing.endswith("row"),
         "ground_check": True,
         "floating_check": False,
         "exists": True,
@@ -469,6 +473,28 @@ def test_nothing_is_to_be_placed_while_blocks_are_to_be_removed() -> None:
     for question in ("Must I put it?", "Should I put it at the centre?", "Should I place a green block?"):
         assert person.says(question) == removed
     assert person.says("Is anything wrong?") == "No mistake, but 6 blocks to remove."
+
+
+@pytest.mark.parametrize("way", ["north of", "east of", "on top of", "next to"])
+def test_a_block_of_several_is_any_of_them(way: str) -> None:
+    """Architect and builder count the things beside "a red block" as the scene does, and name them."""
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        cells = rng.permutation([(x, y, z) for x in range(-2, 3) for y in (-1, 0) for z in range(-2, 3)])[:9]
+        blocks = [(*map(int, cell), RED if n < 3 else BLUE) for n, cell in enumerate(cells)]
+        grid = np.asarray(blocks_to_grid(blocks), np.int8)
+        counting = f"How many blue blocks are {way} a red block?"
+        asked = parse_question(counting)
+        assert isinstance(asked, SceneQuestion)
+        count = ask(asked.program, LanguageScene(grid))
+        now = ConversationState(grid, grid, grid, (), grid, Context((), 0.0, (0.0, 0.63, 0.0)))
+        person = Person(grid, level="shapes")
+        person.says()
+        for answers in (lambda text: person.says(text), lambda text: replies(text, now)[0]):  # noqa: B023
+            assert number_in(answers(counting)) == count
+            assert yes_or_no(answers(f"Is there a blue block {way} a red block?")) == bool(count)
+            named = re.search(r"(\w+) blue blocks?", answers(f"What is {way} a red block?"))
+            assert (number_in(named[0]) if named else 0) == count
 
 
 def test_questions_about_a_scene_take_an_indefinite_reference() -> None:

@@ -34,7 +34,7 @@ TEN = {
 
 def test_ten_questions_get_ten_useful_answers() -> None:
     person = Person(HOUSE, level="shapes")
-    assert person.says() == "Build a red row of 3 east from the centre, on the ground."
+    assert person.says() == "Build a red row of 3 blocks to the east, starting at the centre, on the ground."
     for question, answer in TEN.items():
         assert answer in person.says(question), question
 
@@ -46,8 +46,8 @@ def test_ten_questions_get_ten_useful_answers() -> None:
         ("To the west?", "No, east; it starts at the centre, on the ground."),
         (
             "What does it look like?",
-            "A red row of three blocks, a blue tower of two blocks and a green block: 6 blocks in all, 3 red, 2 blue "
-            "and 1 green; 3 blocks high.",
+            "A red row of three blocks, on top of it a blue tower of two blocks and a green block: 6 blocks in all, "
+            "3 red, 2 blue and 1 green; 3 blocks high.",
         ),
         ("Are we done?", "No: 6 blocks to place."),
         ("How many red blocks do I need?", "3 red blocks in all; none so far."),

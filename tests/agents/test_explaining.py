@@ -125,7 +125,7 @@ def test_it_means_what_was_talked_about_last() -> None:
     assert person.says("What colour is it?") == "Red."
     assert person.says("Where does the tower go?") == "It starts at the centre, at height 2, going up."
     assert person.says("What colour is it?") == "Blue."
-    assert person.says("What does it look like?").startswith("A red row of three blocks, a blue tower")
+    assert person.says("What does it look like?").startswith("A red row of three blocks, on top of it a blue")
     assert person.says("How big is it?") == "6 blocks: 6 from west to east, 3 from north to south and 3 high."
     person.places((0, -1, 0, 6))
     assert person.says("What colour is it?") == "Red.", "somebody builds: it is the request"

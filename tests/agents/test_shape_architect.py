@@ -14,6 +14,7 @@ from talkers import Instructor
 import iglu_marl
 from iglu_marl import Dialogue, Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
+from iglu_marl.agents.registry import agents_for, partner_for
 from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
 from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
 from iglu_marl.core.grid import blocks_to_grid, cell_index
@@ -144,7 +145,9 @@ def test_each_shape_is_found(shape: Shape, anchor: Any) -> None:
 def test_colours_in_a_line_are_named_in_one_message() -> None:
     target = grid_of((0, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE), (0, 2, 0, GREEN))
     (step,) = decompose(EMPTY, target)
-    assert render(step.instruction) == "Build a tower of red, 2 blue and green at the centre, on the ground."
+    assert render(step.instruction) == (
+        "Build a tower of red, 2 blue and green blocks from bottom to top, at the centre, on the ground."
+    )
 
 
 def test_decompositions_keep_to_what_can_be_said_and_done_alone() -> None:
@@ -153,6 +156,24 @@ def test_decompositions_keep_to_what_can_be_said_and_done_alone() -> None:
     assert len(steps) > len(decompose(EMPTY, WALL))
     steps = decompose(EMPTY, WALL, sayable=lambda instruction: isinstance(instruction, CellEdit))
     assert len(steps) == 12
+
+
+def test_equal_shapes_are_asked_for_together() -> None:
+    target = grid_of(*((x, y, z, RED) for x in (-1, 1) for y in (-1, 0) for z in (-1, 1)))
+    steps = decompose(
+        EMPTY,
+        target,
+        again=True,
+        sayable=lambda instruction: len(render(instruction, max_characters=999)) <= 200,
+    )
+    assert sum(len(step.cells) for step in steps) == 8
+    assert np.array_equal(follow(steps, EMPTY)[-1], target)
+    for step in steps:
+        assert parse(render(step.instruction)) == step.instruction
+    assert render(steps[0].instruction) == (
+        "Build a red tower, 2 blocks high, 1 block west and 1 north of the centre, on the ground. "
+        "Do the same, starting 1 block west and 1 south of the centre, on the ground."
+    )
 
 
 # --- references ---------------------------------------------------------------------------------------------
@@ -272,6 +293,42 @@ def test_wrong_blocks_go_at_once(controls: Any) -> None:
         "Change all blue blocks to red.",
         "Remove all green blocks.",
     }
+
+
+def test_an_overview_comes_first_and_is_no_request() -> None:
+    target = grid_of(
+        *((x, y, 0, RED) for x in (-1, 1) for y in (-1, 0)), *((x, 1, 0, BLUE) for x in (-1, 0, 1))
+    )
+    played = game(Task("", target), ask=True, level="shapes", references="exact", overview=True)
+    assert played.completed
+    first, *_ = played.dialogue
+    assert first.text == (
+        "It has 3 parts and is 3 from west to east and 3 high: two red towers of two blocks and on top of them a blue "
+        "row of three blocks."
+    )
+    assert played.dialogue[1].role is Role.ARCHITECT, "the builder asks nothing"
+
+
+def test_people_and_language_models_are_asked_for_shapes() -> None:
+    env = iglu_marl.raw_env(tasks=Task("", WALL), builder_sees=SIGHTS)
+    trainer, *_ = agents_for(env, "scripted", "scripted").values()
+    assert isinstance(trainer, ScriptedArchitect)
+    assert trainer.level == "blocks"
+    person = partner_for(env, Role.BUILDER, "scripted")
+    assert isinstance(person, ScriptedBuilder)
+    architect = partner_for(env, Role.ARCHITECT, "scripted")
+    assert isinstance(architect, ScriptedArchitect)
+    assert (architect.level, architect.overview) == ("shapes", True)
+
+
+def test_an_arm_is_not_called_a_row() -> None:
+    bent = grid_of((0, -1, 0, RED), (1, -1, 0, RED), (0, 0, 0, RED))
+    edit = CellEdit("place", (1, 0, 0), color=BLUE)
+    goal = bent.copy()
+    goal[cell_index(1, 0, 0)] = BLUE
+    pointed = by_reference(edit, bent, goal, (), lambda instruction: True)
+    assert pointed is not None
+    assert render(pointed.instruction) == "Place a blue block on top of the easternmost red block."
 
 
 def test_blocks_are_the_default_and_can_be_placed_by_reference() -> None:

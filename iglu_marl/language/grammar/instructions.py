@@ -35,7 +35,7 @@ from iglu_marl.language.grammar.templates import words
 from iglu_marl.language.meaning.blocks import MAX_CHARACTERS, MAX_WORDS, CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.meaning.context import Context
 from iglu_marl.language.meaning.references import Where
-from iglu_marl.language.meaning.verbs import Facing, Instruction, Pick, Sequence
+from iglu_marl.language.meaning.verbs import Build, Facing, Instruction, Pick, Sequence
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -72,27 +72,28 @@ def _any_wording() -> AnyWording:
     return AnyWording(speaker())
 
 
-def _sentences(instruction: Instruction) -> Wording:
+def _sentences(instruction: Instruction, flags: frozenset[str]) -> Wording:
     if isinstance(instruction, Sequence):
         parts: list[Wording] = []
         for part in instruction.parts:
             parts += [".", OneOf(("", "then", "and"))] if parts else []
-            parts.append(_sentences(part))
+            parts.append(_sentences(part, flags))
         return Together(tuple(parts))
     if isinstance(instruction, Facing):
-        return Together((_said("viewed", View(instruction.view)), _sentences(instruction.then)))
-    return _said("picked" if isinstance(instruction, Pick) else "clause", instruction)
+        return Together((_said("viewed", View(instruction.view)), _sentences(instruction.then, flags)))
+    return _said("picked" if isinstance(instruction, Pick) else "clause", instruction, flags)
 
 
-def _said(category: str, value: object) -> Wording:
-    said = speaker().wording(category, value)
+def _said(category: str, value: object, flags: frozenset[str] = frozenset()) -> Wording:
+    said = speaker().wording(category, value, flags)
     if said is None:
         raise DialogueError(f"no wording of {value!r:.200}, expected an instruction that can be said")
     return said
 
 
-def _text(instruction: Instruction) -> Wording:
-    return Together((_sentences(instruction), "."))
+def _text(instruction: Instruction, brief: bool = False) -> Wording:
+    """Return the wordings of an instruction; brief: those for messages of few tokens."""
+    return Together((_sentences(instruction, frozenset({"brief"} if brief else ())), "."))
 
 
 _SENTENCES = ("clause", "remark", "naming", "amendment", "repeated", "holds")
@@ -153,7 +154,7 @@ def render(
 ) -> str:
     """Return an instruction in words: the preferred wording, or with `rng` a random one.
 
-    Wordings of at most 16 words are preferred.
+    Wordings of at most 16 words are preferred, but for shapes.
     Raises `DialogueError` if no wording is short enough, or the instruction can only be read.
 
     Args:
@@ -173,9 +174,10 @@ def rendering(
     max_characters: int = MAX_CHARACTERS,
 ) -> Callable[[], str]:
     """Make the random choices of `render`, and return a function that returns its text."""
-    wanted = MAX_WORDS if max_words is None else max_words
+    first = instruction.parts[0] if isinstance(instruction, Sequence) else instruction
+    wanted = max_words or (max_characters if isinstance(first, Build) else MAX_WORDS)
     try:
-        said = _text(instruction)
+        said = _text(instruction, brief=max_words is not None)
     except DialogueError as error:
         said = _by_any_rules(instruction, error)
     if rng is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from iglu_marl.language.grammar.expressions import Slots
 from iglu_marl.language.grammar.modifiers import Modifiers
 from iglu_marl.language.meaning.blocks import CellEdit, EditKind
+from iglu_marl.language.meaning.corrections import Repeat
 from iglu_marl.language.meaning.placing import BlockSpec
 from iglu_marl.language.meaning.references import At, Beside, Blocks, Spot, is_several
 from iglu_marl.language.meaning.shapes import Direction, Kind, Shape
@@ -16,6 +17,7 @@ from iglu_marl.language.meaning.verbs import Build, Move, Pick, Place, Remove, R
 
 INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {
     "pick": lambda value: [{"where": value.where}] if isinstance(value, Pick) else [],
+    "again": lambda value: [{"where": value.where}] if isinstance(value, Repeat) else [],
     "mods_more": lambda value: [{"one": value, "more": Modifiers()}] if value.where else [],
     "mod_where": lambda value: [{"where": value.where[0]}] if value.where else [],
     "core_where": lambda value: [{"core": replace(value, where=None), "where": value.where}],
@@ -42,8 +44,8 @@ def put(value: Any, stacked: bool = False) -> Iterator[Slots]:
 
 def build(value: Any, of: str) -> Iterator[Slots]:
     if isinstance(value, Build):
-        kind = value.shape.kind if value.shape.kind in (Kind.TOWER, Kind.PLUS) else "at"
-        if of == (kind if isinstance(value.where, At) else "beside"):
+        kind = value.shape.kind if value.shape.kind in (Kind.TOWER, Kind.PLUS, Kind.L) else "at"
+        if of == kind or (of == "beside" and not isinstance(value.where, At)):
             yield {"shape": (value.shape, value.colors), "mods": Modifiers((value.where,))}
 
 
@@ -71,7 +73,7 @@ def new(value: Any, n: int | None = None) -> Iterator[Slots]:
         yield {"n": value.count if n is None else None, "colors": value.color}
 
 
-def shape_plain(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
+def shape_plain(value: tuple[Shape, tuple[int, ...]], **constants: Any) -> Iterator[Slots]:
     shape, colors = value
     ways = (*shape.directions, Direction.UP) if shape.kind is Kind.WALL else shape.directions
     yield {"c": colors[0], "kind": shape.kind, "form": (shape.sizes, ways)}
@@ -83,7 +85,7 @@ def shape_counted(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
         yield {"kind": shape.kind, "n": shape.sizes[0], "c": colors[0], "ways": shape.directions}
 
 
-def shape_listed(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
+def shape_listed(value: tuple[Shape, tuple[int, ...]], **constants: Any) -> Iterator[Slots]:
     shape, colors = value
     size = shape.sizes[0]
     paint: Any = colors if len(colors) == size else (size, colors)
