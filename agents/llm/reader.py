@@ -160,6 +160,7 @@ class AssistedBuilder(Decider, ScriptedBuilder):
         super()._forget(seed)
         self.cancel_call()
         self._observation: Any = None  # the newest one
+        self._looked = False  # whether it has looked at that
         self._reply: tuple[object, ReaderReply | None] = None, None  # to what, and the reply
 
     def reset(self, role: Role, seed: int | None) -> None:
@@ -168,17 +169,26 @@ class AssistedBuilder(Decider, ScriptedBuilder):
         self.client.begin(seed)
 
     def wait_action(self) -> Any:
-        """Return the action that does nothing."""
-        return self._with_words(self._executor.state.wait())
+        """Go on with the plan until the reply arrives, or do nothing."""
+        self._look(self._observation)
+        executor = self._executor
+        if executor.steps and not executor.lost:
+            return self._with_words(executor.act())
+        return self._with_words(executor.state.wait())
 
     def act(self, observation: Any) -> Any:
         """Return the next step; raise `AgentError` if a needed entry is not observed."""
-        self._observation = observation
+        self._observation, self._looked = observation, False
         return super().act(observation)
+
+    def _look(self, observation: Any) -> None:
+        if not self._looked:
+            super()._look(observation)
+            self._looked = True
 
     def decide(self, observation: Any) -> Decision:
         """Decide on the next action. Raises `AgentError` if the observation lacks a required key."""
-        self._observation = observation
+        self._observation, self._looked = observation, False
         while True:
             now = self._observation
             self._model.inventory = now.get("inventory") if isinstance(now, Mapping) else None

@@ -26,7 +26,7 @@ from iglu_marl.language import (
     Instruction,
     say,
 )
-from iglu_marl.language.talk.discourse import Reader
+from iglu_marl.language.talk.discourse import Reader, is_stop
 from iglu_marl.language.talk.repair import Understanding, try_instruction
 from iglu_marl.planning import Plan
 
@@ -77,7 +77,7 @@ class ScriptedBuilder(BuilderBase):
         self._aside = ""  # what to say at once
         self.discourse = Discourse(self._reader)
         self._remark = ""  # what to say after the plan
-        self._unheeded: str | None = None
+        self._unheeded: list[str] = []  # texts that it has not taken up, the oldest first
 
     @property
     def plan(self) -> Plan | None:
@@ -95,14 +95,13 @@ class ScriptedBuilder(BuilderBase):
                 self.discourse.overhear(part.text)
             elif part.text is not stated[-1]:
                 self.discourse.overhear(part.text, part.role)
-        if stated:
-            self._unheeded = stated[-1]
+        self._unheeded += stated[-1:]
         executor = self._executor
         if executor.lost:
             return self._with_words(executor.state.wait())
-        if self._unheeded is not None:
-            self._take(self._unheeded)
-            self._unheeded = None
+        if self._unheeded:
+            self._take(self._unheeded[0])
+            del self._unheeded[0]
         if self._aside:
             aside, self._aside = self._aside, ""
             return self._with_words(executor.act() if executor.steps else executor.state.wait(), aside)
@@ -115,17 +114,13 @@ class ScriptedBuilder(BuilderBase):
     def idle(self) -> bool:
         """Whether nothing is left to do or to say."""
         return not (
-            self._executor.steps
-            or self._remark
-            or self._aside
-            or self._executor.lost
-            or self._unheeded is not None
+            self._executor.steps or self._remark or self._aside or self._executor.lost or self._unheeded
         )
 
     @property
     def ready(self) -> bool:
         """Whether its next act takes no time: it has a plan or nothing to do, unless somebody speaks."""
-        return self._unheeded is None and not self._executor.lost
+        return not (self._unheeded or self._executor.lost)
 
     def _look(self, observation: Any) -> None:
         """Compare the private world with the observation; plan again after a surprise."""
@@ -140,7 +135,12 @@ class ScriptedBuilder(BuilderBase):
                 self._resume()
 
     def _take(self, text: str) -> None:
-        grid = self._executor.settle()
+        if self._executor.steps and is_stop(text):
+            self.discourse.overhear(text, Role.ARCHITECT)
+            self._drop(say(DialogueAct.OKAY))
+            return
+        # A reader knows what was asked for as done: what is left of it is done with the next request.
+        grid = self._executor.settle() if self._reader is None else self._executor.goal()
         unread = self.discourse.ask_reader(text, grid) is None
         if unread and self._answered(text):
             return

@@ -299,6 +299,11 @@ def _states(text: str) -> bool:
     return states and not isinstance(parse(text), Correct)
 
 
+def is_stop(text: str) -> bool:
+    """Return whether a text tells a builder to stop building: "stop!"."""
+    return _plain(text) in listed("stopping")
+
+
 def _read_alone(text: str, category: str) -> bool:
     """Return whether a category has all words of a text."""
     said = [word for word in tokens(text) if word != "."]

@@ -29,6 +29,7 @@ export const PARTNERS = {
   forgetful: ["Forgetful", "sometimes forgets an instruction"],
   asking: ["Asking", "asks back before it begins"],
   llm: ["Language model", "chosen by the server"],
+  "scripted-llm": ["Language model and planner", "a language model reads, the standard builder builds"],
   learned: ["Learned", "a model trained on people's games"],
   random: ["Random", "says or does anything"],
 };
