@@ -13,7 +13,7 @@ from iglu_marl import AgentError, Role
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.game.seats import seats_of, unwrap_game
-from iglu_marl.language.vocabulary import SymbolCodec
+from iglu_marl.language.grammar.vocabulary import SymbolCodec
 
 MESSAGE_CHARACTERS, MESSAGE_TOKENS = 200, 16  # default length of an utterance
 

@@ -41,7 +41,7 @@ from iglu_marl.data import Corpus, MultiturnDataset, bundled
 from iglu_marl.data.mdc.action_sequences import ActionSequence, action_sequences, turns
 from iglu_marl.evaluation.metrics import action_counts, intersection_counts
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
-from iglu_marl.language.discourse import Reader
+from iglu_marl.language.talk.discourse import Reader
 
 Grid = npt.NDArray[np.int8]
 EMPTY = blocks_to_grid(())

@@ -37,8 +37,8 @@ from iglu_marl.core.kernels.records import CONTROL, WORLD
 from iglu_marl.core.state_bounds import check_state
 from iglu_marl.data.packs.archive import open_pack
 from iglu_marl.language import Scene, parse_small_talk, understand
-from iglu_marl.language.questions import parse as parse_question
-from iglu_marl.language.repair import understand_answer
+from iglu_marl.language.grammar.scene_sentences import parse_question
+from iglu_marl.language.talk.repair import understand_answer
 from iglu_marl.tasks import RandomTasks
 from iglu_marl.text import TextGame
 

@@ -8,10 +8,18 @@ from typing import Any
 from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.language import verbs as v
-from iglu_marl.language.blocks import CellEdit
-from iglu_marl.language.references import Anaphor, At, Beside, Blocks, BuilderPosition, LastBlock, NextTo
-from iglu_marl.language.shapes import COMPASS, Direction, Kind, Shape
+from iglu_marl.language.meaning import verbs as v
+from iglu_marl.language.meaning.blocks import CellEdit
+from iglu_marl.language.meaning.references import (
+    Anaphor,
+    At,
+    Beside,
+    Blocks,
+    BuilderPosition,
+    LastBlock,
+    NextTo,
+)
+from iglu_marl.language.meaning.shapes import COMPASS, Direction, Kind, Shape
 
 CELLS = list(itertools.product(range(-5, 6), range(-1, 8), range(-5, 6)))
 colors = st.integers(1, 6)

@@ -28,8 +28,8 @@ from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, require_entr
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.language.templates import words
-from iglu_marl.language.vocabulary import vocabulary_words
+from iglu_marl.language.grammar.templates import words
+from iglu_marl.language.grammar.vocabulary import vocabulary_words
 
 LOST = 90  # steps after which a request that is not done yet is taken for a sign of being lost
 LANDING = 8  # steps in which one has fallen a cell

@@ -38,8 +38,8 @@ from iglu_marl.agents.settings import Settings, check_pair
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.game.seats import unwrap_game
 from iglu_marl.language import At, Blocks, Build, CellEdit, Instruction, Place, Shape, render
-from iglu_marl.language.references import Beside
-from iglu_marl.language.shapes import Direction, Kind
+from iglu_marl.language.meaning.references import Beside
+from iglu_marl.language.meaning.shapes import Direction, Kind
 
 PATIENCE = 3  # turns without a visible change before the model is asked again
 BLIND_PATIENCE = 20  # the same where the builder's pose is not observed

@@ -23,8 +23,8 @@ from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import color_at
 from iglu_marl.language import CellEdit, Context
-from iglu_marl.language.discourse import ReaderReply
-from iglu_marl.language.verbs import Sequence
+from iglu_marl.language.meaning.verbs import Sequence
+from iglu_marl.language.talk.discourse import ReaderReply
 
 Grid = npt.NDArray[np.int8]
 Reading = Generator[ChatRequest, Reply, "ReaderReply | None"]

@@ -2,8 +2,8 @@
 
 The rules of `language/grammar/asked.txt` give a question's kind and the thing that it is about; without a thing it is
 about the current request. `_Facts` has one method per kind, which returns the possible answers, the fullest first. What
-can be asserted ("so the tower is three high?") is answered with yes or no and the fact. `iglu_marl.language.questions`
-handles other questions about things.
+can be asserted ("so the tower is three high?") is answered with yes or no and the fact. Other questions about
+things are those of `iglu_marl.language.scene.questions`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cells_of, color_at, color_name, index_of
 from iglu_marl.language import Blocks, Context, DialogueAct, Failure, Scene, answer, outcomes, say
-from iglu_marl.language.discourse import asked
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.instructions import render_place, rendered
-from iglu_marl.language.phrases import Phrase
-from iglu_marl.language.questions import Question
-from iglu_marl.language.questions import parse as parse_question
-from iglu_marl.language.references import Anaphor, At, Item, Reference, Resolution, Unresolved, resolve
-from iglu_marl.language.regions import connected
+from iglu_marl.language.grammar.instructions import render_place, rendered
+from iglu_marl.language.grammar.scene_sentences import parse_question
+from iglu_marl.language.meaning.context import Resolution, Unresolved
+from iglu_marl.language.meaning.references import Anaphor, At, Item, Reference, resolve
+from iglu_marl.language.meaning.regions import connected
+from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind, shifted
+from iglu_marl.language.meaning.verbs import PlaceGoal, bind_referent
 from iglu_marl.language.scene.graph import MIXED, Thing
+from iglu_marl.language.scene.noun_phrases import Phrase
 from iglu_marl.language.scene.program import Program
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, shifted
-from iglu_marl.language.verbs import PlaceGoal, bind_referent
+from iglu_marl.language.scene.questions import Question
+from iglu_marl.language.talk.discourse import asked
 
 Grid = npt.NDArray[np.int8]
 

@@ -41,9 +41,10 @@ from iglu_marl.language import (
     say,
 )
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.references import NamedCells
-from iglu_marl.language.repair import understand
-from iglu_marl.language.verbs import Name, Pick, Sequence
+from iglu_marl.language.meaning.context import NamedCells
+from iglu_marl.language.meaning.statements import Name
+from iglu_marl.language.meaning.verbs import Pick, Sequence
+from iglu_marl.language.talk.repair import understand
 from iglu_marl.planning.feasibility import used_up
 from iglu_marl.planning.ordering import order_edits
 

@@ -11,13 +11,14 @@ from typing import Any
 from iglu_marl.agents.scripted.referring import offset_of
 from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_id, color_name
 from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, say
-from iglu_marl.language.blocks import Reason
-from iglu_marl.language.discourse import asks
 from iglu_marl.language.grammar.constructions import example_requests
 from iglu_marl.language.grammar.reader import respelled, tokens
-from iglu_marl.language.repair import Understanding, meanings
-from iglu_marl.language.templates import number_of, templates, words
-from iglu_marl.language.verbs import Ambiguous, Facing, Name, walk
+from iglu_marl.language.grammar.templates import number_of, templates, words
+from iglu_marl.language.meaning.blocks import Reason, walk
+from iglu_marl.language.meaning.statements import Name
+from iglu_marl.language.meaning.verbs import Ambiguous, Facing
+from iglu_marl.language.talk.discourse import asks
+from iglu_marl.language.talk.repair import Understanding, meanings
 
 _QUESTIONS = {
     "color": DialogueAct.WHICH_COLOR,

@@ -26,11 +26,8 @@ from iglu_marl.language import (
     Instruction,
     say,
 )
-from iglu_marl.language.discourse import Reader, is_stop
-from iglu_marl.language.repair import (
-    Understanding,
-    try_instruction,
-)
+from iglu_marl.language.talk.discourse import Reader, is_stop
+from iglu_marl.language.talk.repair import Understanding, try_instruction
 from iglu_marl.planning import Plan
 
 Grid = npt.NDArray[np.int8]
@@ -54,7 +51,7 @@ class ScriptedBuilder(BuilderBase):
         select_and_place, can_yield, can_ask: as in the game; with can_ask it also says "Done." and the like.
         tokens, codec, message_length: of the chat.
         reader: a function of text, grid and context that reads instead of the grammar
-            (`iglu_marl.language.discourse.Reader`), such as a language model. None: there is none.
+            (`iglu_marl.language.talk.discourse.Reader`), such as a language model. None: there is none.
 
     Raises:
         AgentError: if `reader` is no function.

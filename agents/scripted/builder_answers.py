@@ -15,11 +15,12 @@ from iglu_marl.agents.scripted.answers import ConversationState, capital, listed
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
 from iglu_marl.language import DialogueAct, Failure, say
-from iglu_marl.language.discourse import asked
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.references import BuilderPosition, Reference, Resolution, Unresolved, resolve
-from iglu_marl.language.repair import understand
-from iglu_marl.language.shapes import COMPASS
+from iglu_marl.language.meaning.context import Resolution, Unresolved
+from iglu_marl.language.meaning.references import BuilderPosition, Reference, resolve
+from iglu_marl.language.meaning.shapes import COMPASS
+from iglu_marl.language.talk.discourse import asked
+from iglu_marl.language.talk.repair import understand
 
 
 def replies(text: str, now: ConversationState, question: str = "") -> list[str]:

@@ -13,8 +13,10 @@ import numpy.typing as npt
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import Cell, cell_index, in_zone
 from iglu_marl.language import At, Blocks, Build, CellEdit, Context, Failure, Instruction, Shape, outcomes
-from iglu_marl.language.shapes import VECTORS, Direction, Kind
-from iglu_marl.language.verbs import ExpectedWorld, Remove, Repeat, Replace, Sequence
+from iglu_marl.language.meaning.corrections import Repeat
+from iglu_marl.language.meaning.shapes import VECTORS, Direction, Kind
+from iglu_marl.language.meaning.verbs import Remove, Replace, Sequence
+from iglu_marl.language.meaning.worlds import ExpectedWorld
 from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.support import shuts_in, supported_cells
 

@@ -36,10 +36,10 @@ from iglu_marl.agents.settings import Options
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
 from iglu_marl.language import CellEdit, DialogueAct, Failure, parse, parse_small_talk, render, say
-from iglu_marl.language.blocks import EditKind, Reason
+from iglu_marl.language.grammar.instructions import fewest_words
 from iglu_marl.language.grammar.reader import try_text
 from iglu_marl.language.grammar.speaker import spelled
-from iglu_marl.language.instructions import fewest_words
+from iglu_marl.language.meaning.blocks import EditKind, Reason
 
 CORRECT_AFTER = 3  # turns without a change before the mistake is corrected anyway
 _NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from iglu_marl.agents.scripted.decomposition import leads_to
 from iglu_marl.core.grid import Cell, cell_index, cells_of, in_zone
 from iglu_marl.language import At, Blocks, Build, CellEdit, Context, Failure, Instruction, Place, outcomes
-from iglu_marl.language.blocks import Reason
-from iglu_marl.language.references import Anaphor, Beside, LastBlock, Offset, Resolution, Unresolved, resolve
-from iglu_marl.language.regions import connected
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
+from iglu_marl.language.meaning.blocks import Reason
+from iglu_marl.language.meaning.context import Offset, Resolution, Unresolved
+from iglu_marl.language.meaning.references import Anaphor, Beside, LastBlock, resolve
+from iglu_marl.language.meaning.regions import connected
+from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind
 
 Grid = npt.NDArray[np.int8]
 Reference = Anaphor | LastBlock | Blocks

@@ -28,10 +28,10 @@ from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.selection import digest
 from iglu_marl.language import At, Build, CellEdit, Shape, render
-from iglu_marl.language.blocks import MAX_WORDS, EditKind
-from iglu_marl.language.instructions import rendering
-from iglu_marl.language.shapes import Direction
-from iglu_marl.language.verbs import Sequence as InstructionSequence
+from iglu_marl.language.grammar.instructions import rendering
+from iglu_marl.language.meaning.blocks import MAX_WORDS, EditKind
+from iglu_marl.language.meaning.shapes import Direction
+from iglu_marl.language.meaning.verbs import Sequence as InstructionSequence
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
 from iglu_marl.tasks.source import FiniteSource
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.core.errors import LanguageError
-from iglu_marl.language.phrases import LIKENESS, Link, Phrase, things_in_words
-from iglu_marl.language.questions import KINDS, Question, Slot, Template, question_templates
+from iglu_marl.language.grammar.scene_sentences import question_text, things_in_words
 from iglu_marl.language.scene import kernels
 from iglu_marl.language.scene.graph import MIXED, Scene, Thing
 from iglu_marl.language.scene.interpreter import Value, answer
+from iglu_marl.language.scene.noun_phrases import LIKENESS, Link, Phrase
 from iglu_marl.language.scene.program import COLOR_WORDS, DIRECTIONS, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.scene.questions import KINDS, Question, Slot, Template, question_templates
 
 FRAMES = {"map": RELATIONS[:4], "builder": RELATIONS[4:8], "space": RELATIONS[8:]}
 """Relations by frame of reference."""
@@ -107,7 +108,7 @@ class Generator:
                 and self._is_sound(question, scene)
                 and self._is_wanted(template, kind, value)
             ):
-                return Record(question, question.text(rng), value)
+                return Record(question, question_text(question, rng), value)
         raise LanguageError(f"{_TRIES} tries gave no question about {scene!r} that is clear and balanced")
 
     def describe(self, scene: Scene, rng: np.random.Generator, count: int) -> list[Record]:

@@ -16,11 +16,13 @@ from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import ZONE_SHAPE, as_grid
 from iglu_marl.core.task import Task
 from iglu_marl.language.generator import read_names
-from iglu_marl.language.phrases import Link, Phrase
-from iglu_marl.language.questions import STATEMENT, Question, parse
+from iglu_marl.language.grammar.scene_sentences import parse_question as parse
+from iglu_marl.language.grammar.scene_sentences import question_text
 from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import Programs, answer
+from iglu_marl.language.scene.noun_phrases import Link, Phrase
 from iglu_marl.language.scene.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program, Type
+from iglu_marl.language.scene.questions import STATEMENT, Question
 
 _SHAPES = SHAPE_NAMES[:5]
 SPLITS = ("combination", "length", "color-shape")
@@ -68,7 +70,7 @@ class Goal:
         if isinstance(value, tuple) and len(value) == 2:
             return cls(*value)
         if isinstance(value, Question):
-            return cls(value.text(), value.program, value)
+            return cls(question_text(value), value.program, value)
         program = program_of(value)
         return cls(value if isinstance(value, str) else str(program), program)
 

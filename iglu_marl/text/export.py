@@ -30,7 +30,7 @@ from iglu_marl.data.situations import Sample
 from iglu_marl.data.splits import SPLIT_VERSION, Split
 from iglu_marl.evaluation.metrics import change_counts
 from iglu_marl.language import Failure, parse
-from iglu_marl.language.verbs import expand
+from iglu_marl.language.meaning.verbs import expand
 from iglu_marl.planning import Edit
 from iglu_marl.text.game import MESSAGE_LENGTH, TextGame, edits_of, order_text
 from iglu_marl.text.seats import NoBackend

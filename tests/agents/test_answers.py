@@ -26,11 +26,11 @@ from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, cell_index, cells_o
 from iglu_marl.language import CellEdit, Context, constructions, parse, say
 from iglu_marl.language import Scene as LanguageScene
 from iglu_marl.language import answer as ask
-from iglu_marl.language.dialogue_acts import parse_small_talk
+from iglu_marl.language.grammar.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.engine import CategorySlot, Choice, Node, Word
 from iglu_marl.language.grammar.reader import grammar
-from iglu_marl.language.questions import Question as SceneQuestion
-from iglu_marl.language.questions import parse as parse_question
+from iglu_marl.language.grammar.scene_sentences import parse_question
+from iglu_marl.language.scene.questions import Question as SceneQuestion
 
 Cell = tuple[int, int, int]
 COLORS = COLOR_NAMES[1:]

@@ -12,7 +12,7 @@ from talkers import Instructor, Person
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import Context, DialogueAct, constructions, parse, parse_small_talk, say
-from iglu_marl.language.repair import meanings, understand
+from iglu_marl.language.talk.repair import meanings, understand
 
 RED, BLUE, GREEN = 6, 1, 3
 HOUSE = blocks_to_grid(

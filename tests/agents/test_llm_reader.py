@@ -24,8 +24,8 @@ from iglu_marl.agents.llm.reader import AssistedBuilder, LLMReader
 from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import Context, Discourse, Failure
-from iglu_marl.language.references import NamedCells
-from iglu_marl.language.repair import Understanding
+from iglu_marl.language.meaning.context import NamedCells
+from iglu_marl.language.talk.repair import Understanding
 
 EMPTY = blocks_to_grid(())
 SEES = ("dialog", "pose", "grid")

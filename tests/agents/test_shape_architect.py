@@ -31,8 +31,8 @@ from iglu_marl.language import (
     render,
     say,
 )
-from iglu_marl.language.references import Beside
-from iglu_marl.language.verbs import Pick
+from iglu_marl.language.meaning.references import Beside
+from iglu_marl.language.meaning.verbs import Pick
 from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.support import supported_cells
 from iglu_marl.tasks import BundledTasks, RandomTasks

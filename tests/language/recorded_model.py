@@ -24,7 +24,7 @@ import numpy.typing as npt
 from iglu_marl.agents.llm import ChatRequest, LLMSettings, Reply
 from iglu_marl.agents.llm.reader import LLMReader
 from iglu_marl.language import Context
-from iglu_marl.language.discourse import ReaderReply
+from iglu_marl.language.talk.discourse import ReaderReply
 
 FILE = Path(__file__).with_name("model_replies.json")
 SETTINGS = LLMSettings("recorded", attempts=1)

@@ -11,8 +11,8 @@ from iglu_marl.agents import ReplayArchitect, ScriptedBuilder
 from iglu_marl.core.grid import blocks_to_grid, cells_of
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.language import CellEdit, Context, Discourse, Failure
-from iglu_marl.language.discourse import Reader, ReaderReply
-from iglu_marl.language.verbs import Sequence
+from iglu_marl.language.meaning.verbs import Sequence
+from iglu_marl.language.talk.discourse import Reader, ReaderReply
 
 BLUE, GREEN, RED = 1, 3, 6
 SEES = ("dialog", "pose", "grid")

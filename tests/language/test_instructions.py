@@ -22,12 +22,12 @@ from iglu_marl.language import (
     render,
     say,
 )
-from iglu_marl.language.blocks import EditKind, Reason
-from iglu_marl.language.dialogue_acts import SmallTalk
-from iglu_marl.language.instructions import MAX_CHARACTERS, MAX_WORDS, wordings
-from iglu_marl.language.shapes import Kind
-from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Instruction, Replace, Sequence, Swap, expand
+from iglu_marl.language.grammar.dialogue_acts import SmallTalk
+from iglu_marl.language.grammar.instructions import MAX_CHARACTERS, MAX_WORDS, wordings
+from iglu_marl.language.grammar.templates import templates
+from iglu_marl.language.meaning.blocks import EditKind, Reason
+from iglu_marl.language.meaning.shapes import Kind
+from iglu_marl.language.meaning.verbs import Instruction, Replace, Sequence, Swap, expand
 
 CODEC = TemplateCodec()
 RED, BLUE = 6, 1

@@ -10,24 +10,18 @@ import pytest
 import reference_evaluator as witness
 
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, color_id
-from iglu_marl.language.blocks import Failure, Reason
-from iglu_marl.language.phrases import Link, Phrase, say_answer
-from iglu_marl.language.questions import QUESTION, Question, parse
-from iglu_marl.language.references import (
-    Beside,
-    Blocks,
-    Context,
-    Item,
-    NextTo,
-    Resolution,
-    Unresolved,
-    resolve,
-)
+from iglu_marl.language.grammar.scene_sentences import parse_question as parse
+from iglu_marl.language.grammar.scene_sentences import say_answer
+from iglu_marl.language.meaning.blocks import Failure, Reason
+from iglu_marl.language.meaning.context import Context, Resolution, Unresolved
+from iglu_marl.language.meaning.references import Beside, Blocks, Item, NextTo, resolve
+from iglu_marl.language.meaning.shapes import Kind
 from iglu_marl.language.scene.graph import MIXED, Scene, Thing
 from iglu_marl.language.scene.interpreter import answer
+from iglu_marl.language.scene.noun_phrases import Link, Phrase
 from iglu_marl.language.scene.program import COLOR_WORDS, EXTREMES, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.scene.questions import QUESTION, Question
 from iglu_marl.language.scene.random_scenes import VARIED, random_world
-from iglu_marl.language.shapes import Kind
 
 KINDS = {shape: [Kind(shape)] for shape in SHAPE_NAMES if shape in {kind.value for kind in Kind}}
 KINDS |= {"tower": [Kind.TOWER, Kind.COLUMN], "group": [Kind.STRUCTURE]}

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from iglu_marl import LanguageError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, blocks_to_grid, color_id
-from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.generator import FRAMES, Generator, Record
 from iglu_marl.language.goals import (
     SPLITS,
@@ -28,20 +27,16 @@ from iglu_marl.language.goals import (
     statement_goals,
 )
 from iglu_marl.language.grammar.reader import grammar
-from iglu_marl.language.phrases import Link, Phrase
-from iglu_marl.language.questions import (
-    KINDS,
-    QUESTION,
-    STATEMENT,
-    Question,
-    parse,
-    question_templates,
-)
+from iglu_marl.language.grammar.scene_sentences import parse_question as parse
+from iglu_marl.language.grammar.scene_sentences import question_text
+from iglu_marl.language.grammar.templates import words
+from iglu_marl.language.grammar.vocabulary import vocabulary_words
+from iglu_marl.language.meaning.blocks import Failure, Reason
 from iglu_marl.language.scene.graph import Scene
+from iglu_marl.language.scene.noun_phrases import Link, Phrase
 from iglu_marl.language.scene.program import COLOR_WORDS, Program
+from iglu_marl.language.scene.questions import KINDS, QUESTION, STATEMENT, Question, question_templates
 from iglu_marl.language.scene.random_scenes import SIMPLE, VARIED, arrange, draw_pieces, random_world
-from iglu_marl.language.templates import words
-from iglu_marl.language.vocabulary import vocabulary_words
 from iglu_marl.tasks import sample_task
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
@@ -112,7 +107,7 @@ WORDINGS = {
 @pytest.mark.parametrize(("parts", "text"), WORDINGS.items())
 def test_preferred_wordings(parts: tuple, text: str) -> None:
     question = Question(parts[0], parts[1], parts[2:])
-    assert question.text() == str(question) == text
+    assert question_text(question) == text
     assert parse(text) == question
 
 
@@ -172,7 +167,7 @@ def test_what_cannot_be_read_is_said_and_never_guessed(
 def test_no_words_in_any_order_break_the_parser(text: str) -> None:
     found = parse(text)
     if isinstance(found, Question):
-        assert parse(found.text()) == found
+        assert parse(question_text(found)) == found
 
 
 def test_a_reading_is_never_one_of_two() -> None:

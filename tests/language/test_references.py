@@ -12,21 +12,20 @@ from hypothesis import strategies as st
 
 from iglu_marl.core.grid import blocks_to_grid, cells_of, grid_to_blocks
 from iglu_marl.language import At, Blocks, Context, Failure, Place, outcomes
-from iglu_marl.language.blocks import Reason
-from iglu_marl.language.references import (
+from iglu_marl.language.meaning.blocks import Reason
+from iglu_marl.language.meaning.context import Resolution, Unresolved
+from iglu_marl.language.meaning.matching import find_items
+from iglu_marl.language.meaning.references import (
     Anaphor,
     Beside,
     BuilderPosition,
     LastBlock,
     NextTo,
     PluralAnaphor,
-    Resolution,
-    Unresolved,
-    find_items,
     resolve,
 )
-from iglu_marl.language.shapes import Kind
-from iglu_marl.language.verbs import Remove
+from iglu_marl.language.meaning.shapes import Kind
+from iglu_marl.language.meaning.verbs import Remove
 
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
 

@@ -13,7 +13,7 @@ from iglu_marl.core.grid import cell_index, color_id
 from iglu_marl.language import Context, Discourse, Failure, parse
 from iglu_marl.language.grammar.reader import instruction_words, respelled
 from iglu_marl.language.grammar.spelling import LONGEST, near
-from iglu_marl.language.repair import Understanding, understand, understand_answer
+from iglu_marl.language.talk.repair import Understanding, understand, understand_answer
 from tests.language.test_paraphrases import cases, expected
 
 YAWS = {None: None, "north": 0.0, "east": 90.0, "south": 180.0, "west": 270.0}

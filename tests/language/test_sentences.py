@@ -10,7 +10,7 @@ import pytest
 from iglu_marl.core.grid import blocks_to_grid, cells_of, color_at, color_id
 from iglu_marl.language import Context, Failure
 from iglu_marl.language.grammar.spelling import singular
-from iglu_marl.language.repair import is_remark, understand, understand_answer
+from iglu_marl.language.talk.repair import is_remark, understand, understand_answer
 
 EMPTY = blocks_to_grid([])
 

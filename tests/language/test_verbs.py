@@ -29,14 +29,11 @@ from iglu_marl.language import (
     progress,
     render,
 )
-from iglu_marl.language.blocks import Reason
-from iglu_marl.language.instructions import wordings
-from iglu_marl.language.references import Anaphor, Beside, NextTo
-from iglu_marl.language.scene import kernels
-from iglu_marl.language.scene.graph import table_of
-from iglu_marl.language.scene.program import SHAPE_NAMES
-from iglu_marl.language.shapes import Direction, Kind, plus, shape_cells
-from iglu_marl.language.verbs import (
+from iglu_marl.language.grammar.instructions import wordings
+from iglu_marl.language.meaning.blocks import Reason
+from iglu_marl.language.meaning.references import Anaphor, Beside, NextTo
+from iglu_marl.language.meaning.shapes import Direction, Kind, plus, shape_cells
+from iglu_marl.language.meaning.verbs import (
     Ambiguous,
     Copy,
     Extend,
@@ -49,6 +46,9 @@ from iglu_marl.language.verbs import (
     bind_referent,
     expand,
 )
+from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene.graph import table_of
+from iglu_marl.language.scene.program import SHAPE_NAMES
 
 CODEC = TemplateCodec()
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)

@@ -12,8 +12,8 @@ from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, DialogueError
 from iglu_marl.language import TemplateCodec, make_codec
 from iglu_marl.language.grammar.reader import grammar
-from iglu_marl.language.templates import templates, words
-from iglu_marl.language.vocabulary import UNKNOWN, SymbolCodec
+from iglu_marl.language.grammar.templates import templates, words
+from iglu_marl.language.grammar.vocabulary import UNKNOWN, SymbolCodec
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 

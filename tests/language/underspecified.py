@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid
 from iglu_marl.language import Context, Failure, outcomes, parse
-from iglu_marl.language.repair import Understanding, understand, understand_answer
+from iglu_marl.language.talk.repair import Understanding, understand, understand_answer
 
 Grid = npt.NDArray[np.int8]
 MAX_TURNS = 6

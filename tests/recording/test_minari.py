@@ -42,7 +42,7 @@ from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, agen
 from iglu_marl.cli import app
 from iglu_marl.data import nearest_controls, read_action_log, trajectory_of
 from iglu_marl.data.report import Report
-from iglu_marl.language.vocabulary import SymbolCodec
+from iglu_marl.language.grammar.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording
 from iglu_marl.recording.action_logs import LogSkip, write_action_logs
 from iglu_marl.recording.offline import write_episodes, write_minari

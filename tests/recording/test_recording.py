@@ -31,7 +31,7 @@ from iglu_marl.agents import (
     agents_for,
 )
 from iglu_marl.cli import app, main
-from iglu_marl.language.vocabulary import SymbolCodec
+from iglu_marl.language.grammar.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.games import make_game
 from iglu_marl.recording.values import LAYOUT, from_json, task_from_json, task_to_json, to_json

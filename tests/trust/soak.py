@@ -29,7 +29,7 @@ from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.worlds import prepare
 from iglu_marl.envs import VectorGame
 from iglu_marl.language import CellEdit, understand
-from iglu_marl.language.instructions import wordings
+from iglu_marl.language.grammar.instructions import wordings
 from iglu_marl.recording import read_recording
 from iglu_marl.rendering import write_video
 from iglu_marl.tasks import RandomTasks

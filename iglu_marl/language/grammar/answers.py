@@ -7,8 +7,9 @@ from typing import Any
 
 from iglu_marl.language.grammar.makers import CORNERS, define, maker
 from iglu_marl.language.grammar.makers import MAKERS as MAKERS
-from iglu_marl.language.references import Anaphor, Blocks, Resolution, Spot, resolve
-from iglu_marl.language.regions import FLOOR
+from iglu_marl.language.meaning.context import Resolution
+from iglu_marl.language.meaning.references import Anaphor, Blocks, Spot, resolve
+from iglu_marl.language.meaning.regions import FLOOR
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,13 @@ from iglu_marl.language.grammar.engine import (
     slots_of,
 )
 from iglu_marl.language.grammar.expressions import Definition, Inverse, Slots
-from iglu_marl.language.grammar.makers import OF_BLOCKS, Modifiers
+from iglu_marl.language.grammar.makers import OF_BLOCKS
+from iglu_marl.language.grammar.modifiers import Modifiers
 from iglu_marl.language.grammar.speaker import Speaker, plainest
-from iglu_marl.language.placing import BlockSpec, Sides
-from iglu_marl.language.references import Anaphor, Between, Blocks, Each, Portion
-from iglu_marl.language.shapes import Kind
-from iglu_marl.language.verbs import PlaceGoal
+from iglu_marl.language.meaning.placing import BlockSpec, Sides
+from iglu_marl.language.meaning.references import Anaphor, Between, Blocks, Each, Portion
+from iglu_marl.language.meaning.shapes import Kind
+from iglu_marl.language.meaning.verbs import PlaceGoal
 
 Words = tuple[str, ...]
 _PLAIN = Modifiers()

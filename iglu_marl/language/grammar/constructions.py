@@ -19,7 +19,7 @@ from iglu_marl.language.grammar.engine import (
     Word,
 )
 from iglu_marl.language.grammar.reader import grammar, nouns_of, tokens
-from iglu_marl.language.templates import templates
+from iglu_marl.language.grammar.templates import templates
 
 _WORDS = {name: tuple(texts) for name, texts in templates()["examples"]["without_rules"].items()}
 _PLAIN = {name: tuple(texts) for name, texts in templates()["examples"]["with_rules"].items()}

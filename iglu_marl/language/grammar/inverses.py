@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.expressions import Slots
-from iglu_marl.language.grammar.makers import Modifiers
-from iglu_marl.language.placing import BlockSpec
-from iglu_marl.language.references import At, Beside, Blocks, Spot, is_several
-from iglu_marl.language.shapes import Direction, Kind, Shape
-from iglu_marl.language.verbs import Build, Move, Pick, Place, Remove, Repeat, Replace
+from iglu_marl.language.grammar.modifiers import Modifiers
+from iglu_marl.language.meaning.blocks import CellEdit, EditKind
+from iglu_marl.language.meaning.corrections import Repeat
+from iglu_marl.language.meaning.placing import BlockSpec
+from iglu_marl.language.meaning.references import At, Beside, Blocks, Spot, is_several
+from iglu_marl.language.meaning.shapes import Direction, Kind, Shape
+from iglu_marl.language.meaning.verbs import Build, Move, Pick, Place, Remove, Replace
 
 INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {
     "pick": lambda value: [{"where": value.where}] if isinstance(value, Pick) else [],

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from itertools import product
 from typing import Any, TypeVar
 
-from iglu_marl.core.grid import Cell, color_id, color_name, in_zone
-from iglu_marl.language import placing, references, verbs
-from iglu_marl.language.blocks import CellEdit, EditKind
+from iglu_marl.core.grid import color_id, color_name, in_zone
+from iglu_marl.language.grammar import modifiers
 from iglu_marl.language.grammar.engine import Contradiction
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
+from iglu_marl.language.grammar.modifiers import (
+    PLAIN,
+    Around,
+    CellCount,
+    Modifiers,
+    Outside,
+    Remark,
+    agreed,
+    color_word,
+    property_words,
+)
 from iglu_marl.language.grammar.spelling import singular
-from iglu_marl.language.placing import ALIKE, ANY_COLOR, FIGURES, SAME, BlockSpec, Sides, Spots
-from iglu_marl.language.references import (
+from iglu_marl.language.grammar.templates import templates
+from iglu_marl.language.meaning import corrections, placing, references, statements, verbs
+from iglu_marl.language.meaning.blocks import CellEdit, EditKind
+from iglu_marl.language.meaning.context import MAX_DISTANCE
+from iglu_marl.language.meaning.corrections import Correct
+from iglu_marl.language.meaning.placing import ALIKE, ANY_COLOR, FIGURES, SAME, BlockSpec, Sides, Spots
+from iglu_marl.language.meaning.references import (
     Anaphor,
     At,
     Beside,
@@ -33,21 +48,10 @@ from iglu_marl.language.references import (
     Spot,
     is_several,
 )
-from iglu_marl.language.regions import REACH
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
-from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import (
-    AssertCount,
-    Build,
-    Correct,
-    Facing,
-    Place,
-    PlaceGoal,
-    Remove,
-    Replace,
-    Sequence,
-    SetFocus,
-)
+from iglu_marl.language.meaning.regions import REACH
+from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
+from iglu_marl.language.meaning.statements import AssertCount
+from iglu_marl.language.meaning.verbs import Build, Place, PlaceGoal, Remove, Replace, Sequence, SetFocus
 
 CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
 BORDER = tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)
@@ -58,7 +62,7 @@ _Maker = TypeVar("_Maker", bound=Callable[..., Any])
 MAKERS: dict[str, Any] = {
     **{
         name: one
-        for part in (placing, references, verbs)
+        for part in (placing, references, statements, verbs, corrections, modifiers)
         for name, one in vars(part).items()
         if is_dataclass(one)
     },
@@ -89,127 +93,12 @@ def define(name: str, function: Callable[..., Any]) -> None:
     MAKERS[name] = function
 
 
-@dataclass(frozen=True)
-class View:
-    """The direction in which somebody looks from here on.
-
-    kind: of somebody who is "facing" it, or the "order" to turn there; "seen": the direction belongs to a picture.
-    Behind a request, the first and the last belong to it.
-    """
-
-    way: Direction
-    kind: str = "facing"
-
-
-@dataclass(frozen=True)
-class Around:
-    """New blocks with their place: "a border around the red block"."""
-
-    new: BlockSpec
-    where: Any
-
-
-@dataclass(frozen=True)
-class Remark:
-    """Words that are no request."""
-
-
-@dataclass(frozen=True)
-class Topic:
-    """What the next instruction is about: "start with the red one", "the tower is 2 too high" (2 is `count`)."""
-
-    of: Any
-    count: int | None = None
-
-
-@dataclass(frozen=True)
-class Modifiers:
-    """Modifiers of new blocks: place, position, size and others."""
-
-    where: tuple[Location, ...] = ()
-    standing: bool | None = None
-    way: Direction | None = None
-    axis: str | None = None
-    tall: int | None = None
-    long: int | None = None
-    wide: int | None = None
-    each: bool = False
-    also: Any = None
-    split: bool = False
-    one_each: bool = False
-    gap: int | None = None
-    under: int | None = None
-    color: int | None = None
-    like: Any = None
-    shade: Any = None
-    area: tuple[int, ...] | None = None
-    hollow: bool | None = None
-    four: bool | None = None
-    total: int | None = None
-    flat: bool | None = None
-    centred: bool | None = None
-    origin: Any = None
-    taller: int | None = None
-    times: float | None = None
-    more: tuple[tuple[Any, Modifiers], ...] = ()
-    by: Any = None
-    again: tuple[tuple[str, Any], ...] = ()  # repeated properties: see `_check_repetitions`
-
-    def plus(self, other: Modifiers) -> Modifiers:
-        """Return both together; raise `Contradiction` if they contradict each other."""
-        if self == _PLAIN or other == _PLAIN:
-            return other if self == _PLAIN else self
-        stated: dict[str, Any] = {}
-        for name, two in vars(other).items():
-            one, default = getattr(self, name), getattr(_PLAIN, name)
-            if two == default:
-                continue
-            if default is not None:  # a tuple or a flag
-                stated[name] = one + two if isinstance(one, tuple) else two
-            else:
-                stated[name] = _agreed(name, one, two)
-        return replace(self, **stated)
-
-    def only(self, what: str, *names: str) -> None:
-        """Raise `Contradiction` if a field besides these is set."""
-        plain = Modifiers(**{name: getattr(self, name) for name in names})
-        for name, value in vars(self).items():
-            if value != getattr(plain, name):
-                raise Contradiction(f"{what} and {_named(name, value)}")
-
-
-_PLAIN = Modifiers()
-
-
-def _color(color: int | None) -> str:
-    return "" if color in (None, SAME, ALIKE, ANY_COLOR) else color_name(color or 0)
-
-
-def _named(name: str, value: Any) -> str:
-    if name in ("where", "also"):
-        return "another place"
-    if name == "color":
-        return _color(value) or "the same color"
-    if name == "standing":
-        return "upright" if value else "level"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value} {name}"
-    return str(value) if isinstance(value, Direction) else name.replace("_", " ")
-
-
-def _agreed(name: str, one: Any, two: Any) -> Any:
-    """Return the value of a property; raise `Contradiction` for two values."""
-    if one is not None and two is not None and one != two:
-        raise Contradiction(f"{_named(name, one)} and {_named(name, two)}")
-    return two if one is None else one
-
-
 define("is_a", lambda of, names: type(of).__name__ in names.split())
 define("size_of", lambda of: len(of))
 define("is_alike", lambda of: len(set(of)) < 2)
 define("both", lambda one, two: one.plus(two))
 define("other_color", lambda colors: min({1, 2, 3, 4, 5, 6} - {*colors}))
-define("every_nth", lambda step, first=1: range(first, references.MAX_DISTANCE, step))
+define("every_nth", lambda step, first=1: range(first, MAX_DISTANCE, step))
 
 
 def plain(f: Modifiers, names: str) -> Modifiers:
@@ -235,25 +124,10 @@ def spot_steps(offset: Any) -> Any:
     return Spot(x, z)
 
 
-@dataclass(frozen=True)
-class Outside:
-    """A cell outside the zone."""
-
-    cell: Cell
-
-
 def cell(place: Spot, n: int) -> Any:
     require(isinstance(place, Spot))
     stated = place.x, n - 2, place.z
     return At(stated) if in_zone(*stated) else Outside(stated)
-
-
-@dataclass(frozen=True)
-class CellCount:
-    """A number of cells to fill."""
-
-    where: Any
-    count: int
 
 
 def between(one: Any, other: Any = None) -> Any:
@@ -372,13 +246,6 @@ def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
     counts = [n for word, n in _NUMBERS.items() if n and {word, str(n)}.intersection(x)]
     stated = (*((SetFocus(of),) if not isinstance(of, Anaphor) else ()), *parts, *map(AssertCount, counts))
     return stated[0] if len(stated) == 1 else Sequence(stated)
-
-
-@dataclass(frozen=True)
-class InColor:
-    """The colour of what the instruction before it places: "make it two taller, in yellow"."""
-
-    color: int
 
 
 def mod_with(new: Any, where: Any) -> Any:
@@ -541,7 +408,7 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
 def _colored(new: BlockSpec, mods: Modifiers) -> Any:
     """Return the colour on which the noun and the modifiers agree."""
     reject_if(new.color == ANY_COLOR and mods.color is not None)
-    color = _agreed("color", new.color or None, mods.color)
+    color = agreed("color", new.color or None, mods.color)
     if mods.shade is not None:
         color = accept(ALIKE, color is None)
     return new.color if color is None else color
@@ -622,7 +489,7 @@ def _positioned(
     if mods.axis is not None and kind is Kind.SQUARE:
         raise Contradiction(f"square and {placing.ALONG.get(mods.axis, mods.axis)}")
     reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW, Kind.WALL))
-    standing = _agreed("standing", standing, mods.standing)
+    standing = agreed("standing", standing, mods.standing)
     if mods.flat:
         reject_if(bool(standing) or kind in (Kind.TOWER, Kind.WALL))
         standing = False if kind in FIGURES else standing
@@ -633,22 +500,22 @@ def _positioned(
     single = kind is Kind.BLOCK and count == 1 and not mods.each
     reject_if(single and (mods.way is not None or mods.axis is not None))
     if single and standing is not None:
-        raise Contradiction(f"one block and {_named('standing', standing)}")
+        raise Contradiction(f"one block and {property_words('standing', standing)}")
     return kind, None if single or kind in (Kind.ROW, Kind.TOWER) else standing
 
 
 def _sized(mods: Modifiers) -> str:
-    return " and ".join(_named(name, n) for name in ("tall", "long") if (n := getattr(mods, name)))
+    return " and ".join(property_words(name, n) for name in ("tall", "long") if (n := getattr(mods, name)))
 
 
 def _check_repetitions(made: BlockSpec, colors: tuple[int | None, ...], mods: Modifiers) -> None:
     """Raise `Contradiction` if repeated properties of a thing differ from the first ones."""
     for name, stated in mods.again:
         if not _agrees(name, stated, made, colors, mods.where):
-            what = _REPEATED.get(name, "a {}").format(_color(stated) if name == "bottom" else stated)
+            what = _REPEATED.get(name, "a {}").format(color_word(stated) if name == "bottom" else stated)
             level = _is_level(made) and not _is_upright(made)
             count = made.count if made.kind is Kind.BLOCK and made.count != 1 else None
-            words = ["level" * level, count, *map(_color, colors), made.kind]
+            words = ["level" * level, count, *map(color_word, colors), made.kind]
             built = " ".join(dict.fromkeys(str(word) for word in words if word))
             raise Contradiction(f"{what} and {built}{'s' * bool(count)}")
 
@@ -820,7 +687,7 @@ def _with_color_of_filling(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, 
     return new if mods.color is None else replace(new, color=mods.color), plain
 
 
-def fill(gap: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
+def fill(gap: Any, new: Any, mods: Modifiers = PLAIN) -> Any:
     new = _filling(new)
     new, mods = _with_color_of_filling(new, mods)
     mods.only("to fill", "where", "total")
@@ -859,7 +726,7 @@ def surround(of: Any, new: Any, mods: Modifiers, four: bool = False) -> Any:
     return PlaceGoal(made, (Sides(of, which), *mods.where))
 
 
-def cover(of: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
+def cover(of: Any, new: Any, mods: Modifiers = PLAIN) -> Any:
     reject_if(isinstance(new, Around) or mods.where)
     new, mods = _with_color_of_filling(new, mods)
     mods.only("to cover", "each", "one_each")
@@ -972,19 +839,16 @@ def nothing(x: tuple[str, ...] = ()) -> Any:
     return Remark()
 
 
-__all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]
-
-
 define("numbers_range", lambda n, m: accept(tuple(range(n, m + 1)), n <= m))
 define("columns_xz", lambda x, z: tuple((a, b) for a in x for b in z))
 define("spots_x", lambda x: Spots(tuple((a, 0) for a in x)) if len(x) > 1 else Spot(x[0], 0))
 
 
-def name_as(x: tuple[str, ...], of: Any) -> verbs.Name:
+def name_as(x: tuple[str, ...], of: Any) -> statements.Name:
     """Return a name of several words: "the lower ring"."""
     one, plural = singular(x[-1])
     require(len(x) < 4)
-    return verbs.Name(" ".join((*x[:-1], one)), of, plural)
+    return statements.Name(" ".join((*x[:-1], one)), of, plural)
 
 
 define("spot_xz", lambda at: accept(Spot(*at[0]), len(at) == 1))
@@ -995,4 +859,4 @@ MAKERS |= {
     name: one for name, one in vars().items() if getattr(one, "__module__", "") == __name__ and name[0] != "_"
 }
 MAKERS["replace"] = replace_
-MAKERS["NO_MODS"] = _PLAIN
+MAKERS["NO_MODS"] = PLAIN

@@ -13,13 +13,15 @@ from typing import Any
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
-from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.grammar import answers, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import InColor, Outside, Remark, Topic, View
+from iglu_marl.language.grammar.modifiers import InColor, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings, singular
-from iglu_marl.language.placing import SAME, Sides
-from iglu_marl.language.references import (
+from iglu_marl.language.grammar.templates import ordinal_digits, templates
+from iglu_marl.language.meaning.blocks import CellEdit, Failure, Reason
+from iglu_marl.language.meaning.corrections import Correct
+from iglu_marl.language.meaning.placing import SAME, Sides
+from iglu_marl.language.meaning.references import (
     Anaphor,
     AnyOf,
     At,
@@ -33,23 +35,18 @@ from iglu_marl.language.references import (
     Recent,
     Spot,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
-from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import (
+from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind
+from iglu_marl.language.meaning.statements import Choose, Keep, Name, Statement
+from iglu_marl.language.meaning.verbs import (
     Ambiguous,
     Build,
-    Choose,
-    Correct,
     Facing,
-    Keep,
-    Name,
     Pick,
     Place,
     PlaceGoal,
     Replace,
     Sequence,
     SetFocus,
-    Statement,
     as_place_goal,
     first_place,
     rebuilt,

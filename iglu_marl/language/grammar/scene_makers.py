@@ -8,10 +8,10 @@ from typing import Any
 
 from iglu_marl.core.grid import color_id, color_name
 from iglu_marl.language.grammar.expressions import Slots, require
-from iglu_marl.language.phrases import Link, Phrase
-from iglu_marl.language.questions import QUESTION, STATEMENT, Question
+from iglu_marl.language.meaning.shapes import Direction, Kind
+from iglu_marl.language.scene.noun_phrases import Link, Phrase
 from iglu_marl.language.scene.program import SHAPE_NAMES
-from iglu_marl.language.shapes import Direction, Kind
+from iglu_marl.language.scene.questions import QUESTION, STATEMENT, Question
 
 _SHAPES = {Kind.STRUCTURE: "group", Kind.COLUMN: "tower"}  # names that differ in scenes
 

@@ -9,7 +9,7 @@ from itertools import product
 from string import ascii_lowercase
 
 from iglu_marl.language.grammar.engine import is_number
-from iglu_marl.language.templates import templates
+from iglu_marl.language.grammar.templates import templates
 
 LEAST = 4
 """Minimum length; in shorter words, only swapped letters are corrected."""

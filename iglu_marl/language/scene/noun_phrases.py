@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR
-from iglu_marl.language.scene.graph import Thing
 from iglu_marl.language.scene.program import (
     COLOR_WORDS,
     EXTREMES,
@@ -215,36 +213,3 @@ class Phrase:
             return not (self.colors and other.colors and set(self.colors).isdisjoint(other.colors))
         fits = _FITS.get(link.relation)
         return fits is None or any(fits(*a, *b) for a in self.spans for b in other.spans)
-
-
-def say_thing(thing: Thing) -> str:
-    """Describe a thing: "a red tower of three blocks"."""
-    from iglu_marl.language.instructions import rendered
-
-    size = None if thing.shape == "block" else thing.size
-    if thing.color in COLOR_WORDS:
-        return rendered("a_thing", Phrase(thing.shape, (thing.color,), size))
-    return f"a {thing.color} {rendered('thing', Phrase(thing.shape, (), size))}"
-
-
-def say_answer(value: Any) -> str:
-    """Describe an answer: "yes", "3", "a red row of two blocks and a blue block", "nothing", "that is not clear".
-
-    Of things that overlap, describe only the largest.
-    """
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Thing):
-        return say_thing(value)
-    if isinstance(value, tuple):
-        stated: list[Thing] = []
-        for thing in sorted(value, key=lambda thing: (-thing.size, thing.number)):
-            if not any(set(thing.cells) <= set(other.cells) for other in stated):
-                stated.append(thing)
-        return " and ".join(map(say_thing, stated)) or "nothing"
-    return "that is not clear" if value is None else str(value)
-
-
-def things_in_words(value: Any) -> Any:
-    """Return an answer with its things in words."""
-    return say_answer(value) if isinstance(value, (Thing, tuple)) else value

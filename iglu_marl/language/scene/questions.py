@@ -11,13 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import resources
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from iglu_marl.core.errors import LanguageError
-from iglu_marl.language.blocks import Failure
-from iglu_marl.language.phrases import Phrase
+from iglu_marl.language.scene.noun_phrases import Phrase
 from iglu_marl.language.scene.program import (
     COLOR_WORDS,
     DIRECTIONS,
@@ -218,13 +215,6 @@ class Question:
         """The program of the question or statement."""
         return question_templates()[self.template].program(dict(self.fillings))
 
-    def text(self, rng: np.random.Generator | None = None) -> str:
-        """Return the preferred wording, or with `rng` a random one."""
-        from iglu_marl.language.instructions import rendered  # the grammar makes questions
-
-        text = rendered(self.kind, self, rng)
-        return f"{text[0].upper()}{text[1:]}{'?' if self.kind == QUESTION else '.'}"
-
     @property
     def is_possible(self) -> bool:
         """False if no world can hold it (see `Phrase.is_possible`), or nothing can have the number."""
@@ -242,16 +232,3 @@ class Question:
             if name in fillings and not replace(phrase, **{stated: fillings[name]}).spans:
                 return False
         return all(value.is_possible for value in fillings.values() if isinstance(value, Phrase))
-
-    def __str__(self) -> str:
-        return self.text()
-
-
-def parse(text: str) -> Question | Failure:
-    """Return the question or statement in a text, or a `Failure`, never a guess.
-
-    Case, punctuation, number words and digits do not matter. A question mark makes a question.
-    """
-    from iglu_marl.language.grammar.reader import read_question  # the grammar makes questions
-
-    return cast("Question | Failure", read_question(text))

@@ -13,13 +13,11 @@ from typing import cast
 import numpy as np
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.language import dialogue_acts
-from iglu_marl.language.blocks import MAX_CHARACTERS, MAX_WORDS, CellEdit, EditKind, Failure, Reason
-from iglu_marl.language.dialogue_acts import DialogueAct
-from iglu_marl.language.grammar import scene_makers
+from iglu_marl.language.grammar import dialogue_acts, scene_makers
 from iglu_marl.language.grammar.any_wording import AnyWording
+from iglu_marl.language.grammar.dialogue_acts import DialogueAct
 from iglu_marl.language.grammar.inverses import INVERSES
-from iglu_marl.language.grammar.makers import View
+from iglu_marl.language.grammar.modifiers import View
 from iglu_marl.language.grammar.reader import grammar, read_text
 from iglu_marl.language.grammar.speaker import (
     OneOf,
@@ -33,9 +31,11 @@ from iglu_marl.language.grammar.speaker import (
     plainest,
     spelled,
 )
-from iglu_marl.language.references import Context, Where
-from iglu_marl.language.templates import words
-from iglu_marl.language.verbs import Build, Facing, Instruction, Pick, Sequence
+from iglu_marl.language.grammar.templates import words
+from iglu_marl.language.meaning.blocks import MAX_CHARACTERS, MAX_WORDS, CellEdit, EditKind, Failure, Reason
+from iglu_marl.language.meaning.context import Context
+from iglu_marl.language.meaning.references import Where
+from iglu_marl.language.meaning.verbs import Build, Facing, Instruction, Pick, Sequence
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -223,7 +223,7 @@ def say(
     rng: np.random.Generator | None = None,
     **words: str,
 ) -> str:
-    """Return an instruction or small talk in words, by `render` or `iglu_marl.language.dialogue_acts.say`.
+    """Return an instruction or small talk in words, by `render` or `iglu_marl.language.grammar.dialogue_acts.say`.
 
     Raises `DialogueError` if the instruction can only be read.
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from operator import index
 from typing import Any
@@ -33,7 +34,16 @@ def _checked_color(color: Any, name: str, cell: Cell) -> int:
 
 
 class Instruction:
-    """Base of all instructions, which are dataclasses."""
+    """Base of all instructions, which are dataclasses.
+
+    only_names: whether it gives a name and does nothing else.
+    """
+
+    only_names = False
+
+    def expanded(self, before: tuple[Any, Any] | None) -> Any:
+        """Return what it stands for, given the last instruction and the grid that it met: itself, see `Correct`."""
+        return self
 
     def _worlds(self, setting: Any) -> list[Any]:
         """Return the worlds that it leads to, the most plausible first; raise `Unresolved` if there is none."""
@@ -177,3 +187,13 @@ class Failure:
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}" if self.detail else str(self.reason)
+
+
+def walk(value: Any) -> Iterator[Any]:
+    """Yield an instruction or a part of it, and all that it consists of."""
+    yield value
+    inside = value if isinstance(value, tuple) else ()
+    if is_dataclass(value):
+        inside = tuple(getattr(value, part.name) for part in fields(value))
+    for part in inside:
+        yield from walk(part)

@@ -22,11 +22,12 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.core.grid import Cell, color_id, color_name
-from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
-from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import Above, ColorList, Count, Selection, Toward, Until, ValueOf
+from iglu_marl.language.grammar.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.engine import Parser, is_number
-from iglu_marl.language.grammar.makers import InColor, Modifiers, counted
+from iglu_marl.language.grammar.instructions import parse
+from iglu_marl.language.grammar.makers import counted
+from iglu_marl.language.grammar.modifiers import InColor, Modifiers
 from iglu_marl.language.grammar.reader import (
     changing_words,
     grammar,
@@ -35,33 +36,29 @@ from iglu_marl.language.grammar.reader import (
     tokens,
 )
 from iglu_marl.language.grammar.spelling import near
-from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import ANY_COLOR, SAME, OtherSide
-from iglu_marl.language.references import (
+from iglu_marl.language.meaning.blocks import CellEdit, EditKind, Failure, Reason, walk
+from iglu_marl.language.meaning.context import Context, Resolution, Unresolved
+from iglu_marl.language.meaning.corrections import Correct, Repeat
+from iglu_marl.language.meaning.placing import ANY_COLOR, SAME, OtherSide
+from iglu_marl.language.meaning.references import (
     Anaphor,
     AnyOf,
     At,
     Beside,
     Blocks,
-    Context,
     Each,
     Item,
     LastBlock,
     Level,
     PluralAnaphor,
-    Resolution,
     Spot,
-    Unresolved,
     resolve,
 )
-from iglu_marl.language.shapes import COMPASS, Box, Direction, Kind, Noun, shifted
-from iglu_marl.language.verbs import (
+from iglu_marl.language.meaning.shapes import COMPASS, Box, Direction, Kind, Noun, shifted
+from iglu_marl.language.meaning.statements import AssertCount, Choose, Statement
+from iglu_marl.language.meaning.verbs import (
     Ambiguous,
-    AssertCount,
     Build,
-    Choose,
-    Correct,
-    ExpectedWorld,
     Facing,
     Instruction,
     KeepOnly,
@@ -69,17 +66,15 @@ from iglu_marl.language.verbs import (
     Place,
     PlaceGoal,
     Remove,
-    Repeat,
     Resize,
     Sequence,
     SetFocus,
-    Statement,
     bind_referent,
     first_place,
     outcomes,
     rebuilt,
-    walk,
 )
+from iglu_marl.language.meaning.worlds import ExpectedWorld
 
 Grid = npt.NDArray[Any]
 Found = tuple[ExpectedWorld, ...] | Failure

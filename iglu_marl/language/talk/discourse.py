@@ -17,14 +17,17 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at, color_name
-from iglu_marl.language.blocks import CellEdit, Failure, Reason
-from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk, say
 from iglu_marl.language.grammar.answers import Asked
+from iglu_marl.language.grammar.dialogue_acts import DialogueAct, parse_small_talk, say
 from iglu_marl.language.grammar.engine import Parser
+from iglu_marl.language.grammar.instructions import parse
 from iglu_marl.language.grammar.reader import grammar, listed, nouns_of, tokens, unknown_words
-from iglu_marl.language.instructions import parse
-from iglu_marl.language.references import Context
-from iglu_marl.language.repair import (
+from iglu_marl.language.meaning.blocks import CellEdit, Failure, Reason
+from iglu_marl.language.meaning.context import Context
+from iglu_marl.language.meaning.corrections import Correct
+from iglu_marl.language.meaning.verbs import Instruction, Pick, Undo, bind_referent
+from iglu_marl.language.meaning.worlds import ExpectedWorld
+from iglu_marl.language.talk.repair import (
     Understanding,
     announced_color,
     answered_color,
@@ -36,7 +39,6 @@ from iglu_marl.language.repair import (
     understand,
     understand_answer,
 )
-from iglu_marl.language.verbs import Correct, ExpectedWorld, Instruction, Pick, Undo, bind_referent
 
 Grid = npt.NDArray[np.int8]
 

@@ -12,8 +12,9 @@ from itertools import islice, product
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
-from iglu_marl.language.blocks import Reason
-from iglu_marl.language.references import (
+from iglu_marl.language.meaning.blocks import Reason
+from iglu_marl.language.meaning.context import Resolution, Unresolved
+from iglu_marl.language.meaning.references import (
     Anaphor,
     Beside,
     Between,
@@ -24,12 +25,10 @@ from iglu_marl.language.references import (
     NextTo,
     Portion,
     Reference,
-    Resolution,
-    Unresolved,
     resolve,
 )
-from iglu_marl.language.regions import FLOOR, REACH, Anchors, free_cells, on_column, outer, ring
-from iglu_marl.language.shapes import (
+from iglu_marl.language.meaning.regions import FLOOR, REACH, Anchors, free_cells, on_column, outer, ring
+from iglu_marl.language.meaning.shapes import (
     COMPASS,
     VECTORS,
     Box,

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iglu_marl.core.grid import Cell, in_zone
-from iglu_marl.language.shapes import VECTORS, Direction, scaled, shifted
-
-if TYPE_CHECKING:
-    from iglu_marl.language.references import Resolution
+from iglu_marl.language.meaning.context import Resolution
+from iglu_marl.language.meaning.shapes import VECTORS, Direction, scaled, shifted
 
 Item = tuple[Cell, ...]
 """One thing that a description means: a block, or the cells of a group."""

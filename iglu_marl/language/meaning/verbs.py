@@ -7,59 +7,55 @@ mean in the world at hand: `outcomes` returns the worlds that an instruction lea
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
-from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
-from iglu_marl.language.blocks import Instruction as Instruction
-from iglu_marl.language.placing import (
-    ALIKE,
+from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, in_zone
+from iglu_marl.language.meaning.blocks import CellEdit, EditKind, Failure, Reason, walk
+from iglu_marl.language.meaning.blocks import Instruction as Instruction
+from iglu_marl.language.meaning.context import (
+    Context,
+    NoFurtherChoice,
+    Offset,
+    Resolution,
+    Unresolved,
+)
+from iglu_marl.language.meaning.placing import (
     BlockSpec,
-    OtherSide,
-    Sides,
     check_free,
     continuing,
     put,
     put_shape,
 )
-from iglu_marl.language.references import (
+from iglu_marl.language.meaning.references import (
     Anaphor,
     AnyOf,
     At,
     Beside,
     Blocks,
     BuilderPosition,
-    Context,
     Edge,
-    Item,
     LastBlock,
     Level,
     Location,
-    NamedCells,
     NextTo,
-    NoFurtherChoice,
-    Offset,
     PartOf,
     PluralAnaphor,
     Portion,
     Reference,
-    Resolution,
     Spot,
-    Unresolved,
     Where,
     checked_offset,
-    find_items,
     is_several,
     resolve,
 )
-from iglu_marl.language.regions import FLOOR, connected
-from iglu_marl.language.shapes import (
+from iglu_marl.language.meaning.regions import FLOOR
+from iglu_marl.language.meaning.shapes import (
     COMPASS,
     VECTORS,
     Box,
@@ -68,19 +64,31 @@ from iglu_marl.language.shapes import (
     Shape,
     as_color,
     dot,
-    outermost,
     scaled,
     shape_cells,
     shifted,
 )
-
-Grid = npt.NDArray[np.int8]
-_Colored = tuple[Cell, int]
+from iglu_marl.language.meaning.statements import Choose, Statement
+from iglu_marl.language.meaning.worlds import (
+    MAX_OUTCOMES,
+    ColoredCell,
+    ExpectedWorld,
+    about_whole,
+    added_world,
+    changed_world,
+    continued_blocks,
+    edited_worlds,
+    exchanged_world,
+    moved_world,
+    placed_worlds,
+    resized_blocks,
+    standing_cells,
+    standing_items,
+    vectors_to,
+)
 
 MAX_CHOICES = 12
 """Maximum number of choices of the builder that are tried."""
-MAX_OUTCOMES = 64
-"""Maximum number of worlds for an instruction with a choice, such as "next to"."""
 
 
 def _check_blocks(value: Any, verb: str) -> None:
@@ -174,7 +182,7 @@ class Build(Instruction):
         if below and self.shape.kind is Kind.TOWER and len(self.colors) == 1:  # it hangs from there
             drawn = replace(self, shape=Shape(Kind.COLUMN, self.shape.sizes, (Direction.DOWN,)))
         ways = put_shape(where, lambda cell: drawn.blocks(cell, view), setting)
-        return _worlds(ways, self.where, setting)
+        return placed_worlds(ways, self.where, setting)
 
 
 @dataclass(frozen=True)
@@ -190,12 +198,12 @@ class Remove(Instruction):
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         if isinstance(self.blocks, (Anaphor, PluralAnaphor)) and setting.before is not None:
             gone = not any(map(setting.color_at, setting.last))
-            if gone and isinstance(_last_part(setting.before[0]), (Remove, Undo)):
+            if gone and isinstance(last_part(setting.before[0]), (Remove, Undo)):
                 return [
                     ExpectedWorld(setting.grid, setting.last)
                 ]  # "the red block is wrong, remove it, take it away"
-        cells = _cells(self.blocks, setting)
-        world = _changed(setting, [(cell, 0) for cell in cells])
+        cells = standing_cells(self.blocks, setting)
+        world = changed_world(setting, [(cell, 0) for cell in cells])
         if _is_part_of_it(self.blocks):  # "it" is still what it was: what is left of it
             rest = tuple(cell for cell in setting.last if cell not in cells)
             return [replace(world, cells=rest or world.cells)]
@@ -219,10 +227,10 @@ class Replace(Instruction):
         if isinstance(self.blocks, (Anaphor, LastBlock, PluralAnaphor)):  # also removed blocks
             cells = [cell for item in resolve(self.blocks, setting) for cell in item]
         else:
-            cells = _cells(self.blocks, setting)
+            cells = standing_cells(self.blocks, setting)
         if self.count not in (None, len(cells)):
             raise Unresolved(Reason.NO_NUMBER, f"{self.count} blocks for {len(cells)} places")
-        return [_changed(setting, [(cell, self.color) for cell in cells])]
+        return [changed_world(setting, [(cell, self.color) for cell in cells])]
 
 
 @dataclass(frozen=True)
@@ -244,13 +252,13 @@ class Move(Instruction):
                 _check_where(to, "a move")
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        cells = _cells(self.blocks, setting)
+        cells = standing_cells(self.blocks, setting)
         if self.to is None:
             vectors = [setting.vector(self.by)]
         else:
-            cleared = _changed(setting, [(cell, 0) for cell in cells])
-            vectors = _vectors_to(self.to, cells, setting.then(cleared.grid, setting.last))
-        return [_moved(cells, [shifted(cell, vector) for cell in cells], setting) for vector in vectors]
+            cleared = changed_world(setting, [(cell, 0) for cell in cells])
+            vectors = vectors_to(self.to, cells, setting.then(cleared.grid, setting.last))
+        return [moved_world(cells, [shifted(cell, vector) for cell in cells], setting) for vector in vectors]
 
 
 @dataclass(frozen=True)
@@ -273,10 +281,10 @@ class Copy(Instruction):
             raise DialogueError(f"a copy by {self.by} to {self.to}, expected one of the two")
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        cells = _cells(self.blocks, setting)
-        vectors = [setting.vector(self.by)] if self.to is None else _vectors_to(self.to, cells, setting, True)
+        cells = standing_cells(self.blocks, setting)
+        vectors = [setting.vector(self.by)] if self.to is None else vectors_to(self.to, cells, setting, True)
         return [
-            _added(
+            added_world(
                 setting,
                 [
                     (shifted(cell, scaled(vector, i)), self.color or setting.color_at(cell))
@@ -301,16 +309,16 @@ class Swap(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         parts = [self.one] if self.other is None else [self.one, self.other]
-        items = [_cells(part, setting) for part in parts]
+        items = [standing_cells(part, setting) for part in parts]
         if self.other is None:
-            items = [list(item) for item in _filled(self.one, setting)]
+            items = [list(item) for item in standing_items(self.one, setting)]
         if not self.only_colors:
-            return [_exchanged(items, setting)]
+            return [exchanged_world(items, setting)]
         colors = [{setting.color_at(cell) for cell in item} for item in items]
         if any(len(color) > 1 for color in colors):
             raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
         stated = zip(items, reversed(colors), strict=True)
-        return [_changed(setting, [(cell, color) for item, (color,) in stated for cell in item])]
+        return [changed_world(setting, [(cell, color) for item, (color,) in stated for cell in item])]
 
 
 @dataclass(frozen=True)
@@ -332,11 +340,11 @@ class Extend(Instruction):
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         ways = self.direction if isinstance(self.direction, tuple) else (self.direction,)
         vector = setting.vector(tuple((way, 1) for way in ways))
-        blocks, items = [], _filled(self.blocks, setting)
+        blocks, items = [], standing_items(self.blocks, setting)
         for item in items:
-            blocks += _continued(item, vector, self.count, self.color, setting)
-        made = _added(setting, blocks)
-        return [_about(items, made) if vector[1] else made]
+            blocks += continued_blocks(item, vector, self.count, self.color, setting)
+        made = added_world(setting, blocks)
+        return [about_whole(items, made) if vector[1] else made]
 
 
 @dataclass(frozen=True)
@@ -367,18 +375,18 @@ class Resize(Instruction):
         except Unresolved as error:
             if not setting.chooses_where or error.failure.reason is not Reason.NO_DIRECTION:
                 raise
-        spans = Box.of(_cells(self.blocks, setting)).spans
+        spans = Box.of(standing_cells(self.blocks, setting)).spans
         return [replace(self, way=way)._grown(setting) for way in COMPASS if dot(spans, VECTORS[way])]
 
     def _grown(self, setting: Resolution) -> ExpectedWorld:
         cells: list[tuple[Cell, int]] = []
-        items = _filled(self.blocks, setting)
+        items = standing_items(self.blocks, setting)
         if self.way and not (self.size or self.times or self.like) and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # blocks that reach the edge together
         for item in items:
-            cells += _resized(self, item, setting)
+            cells += resized_blocks(self, item, setting)
         check_free([block for block in cells if block[1]], setting)
-        return _about(items, _changed(setting, cells))
+        return about_whole(items, changed_world(setting, cells))
 
 
 @dataclass(frozen=True)
@@ -396,99 +404,6 @@ class Undo(Instruction):
 
 
 @dataclass(frozen=True)
-class Repeat(Instruction):
-    """The last instruction again, at another place or with something else."""
-
-    where: Any = None
-    of: Reference | None = None
-    color: int | None = None
-
-    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        expanded = expand_anaphor(self, setting.before)
-        if expanded is not self:
-            return _follow(expanded, setting)
-        on_top = isinstance(self.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
-        if self.where is None or on_top or not (setting.last or setting.before is None):  # the edge of what?
-            raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
-        if isinstance(self.where, OtherSide):
-            if self.color:
-                raise Unresolved(Reason.NO_PLACE, "the other side of what")
-            return [_opposite(setting)]
-        return Copy(Anaphor(), to=self.where, color=self.color)._worlds(setting)
-
-
-@dataclass(frozen=True)
-class Correct(Instruction):
-    """The last instruction with another colour, number, direction or place.
-
-    higher: levels by which it is raised; something upright grows instead.
-    other: the other one of two things that its reference could mean.
-    """
-
-    color: int | None = None
-    count: int | None = None
-    way: Direction | None = None
-    where: Any = None
-    higher: int | None = None
-    other: bool = False
-
-    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        if setting.before is None and self == Correct(where=OtherSide()):  # what others placed
-            made = _opposite(setting)
-            gone = _changed(replace(setting, grid=made.grid), [(cell, 0) for cell in setting.last])
-            return [replace(gone, cells=made.cells)]
-        if self.higher is not None:
-            return _follow(_shift(self, setting), setting)
-        if setting.before is None:
-            raise Unresolved(Reason.NO_MATCH, "nothing was done before")
-        last, grid = setting.before
-        back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else ())
-        if self.other:
-            return _follow(_change_last_part(last, lambda part: _with_other(part, back)), back)
-        expanded = expand_anaphor(self, setting.before)
-        if expanded is not self:
-            return _follow(expanded, back)
-        if self == Correct(color=self.color):
-            return Replace(Anaphor(), self.color)._worlds(setting)
-        return _follow(_amended(self, last), back)  # raises what speaks against it
-
-
-class Statement(Instruction):
-    """Base of what asks for no change. It holds of the world that the instructions before it lead to, or fails."""
-
-    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        self.check(setting)
-        return [ExpectedWorld(setting.grid, setting.last)]
-
-    def check(self, setting: Resolution) -> None:
-        """Raise `Unresolved` if it does not hold."""
-
-    def kept(self, setting: Resolution) -> tuple[Cell, ...]:
-        """Return the cells that must be at the end as they were at the start."""
-        return ()
-
-
-@dataclass(frozen=True)
-class Name(Statement):
-    """Give a name to something: "this is the mast".
-
-    Args:
-        word: singular of the name.
-        of: what it names.
-        plural: whether it names several things.
-
-    """
-
-    word: str
-    of: Reference
-    plural: bool = False
-
-    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        named = NamedCells(tuple(_cells(self.of, setting)), self.plural)
-        return [ExpectedWorld(setting.grid, setting.last, names={self.word: named})]
-
-
-@dataclass(frozen=True)
 class PlaceGoal(Instruction):
     """Place something new. where: all that was said of the place, () = nothing."""
 
@@ -498,7 +413,7 @@ class PlaceGoal(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         new, wheres = self.new, self.where
-        last = None if setting.before is None else as_place_goal(_last_part(setting.before[0]))
+        last = None if setting.before is None else as_place_goal(last_part(setting.before[0]))
         if new.again:
             new = replace(new, again=False)
             if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
@@ -506,11 +421,11 @@ class PlaceGoal(Instruction):
         wheres = wheres or continuing(replace(new, again=self.new.again), setting)
         ways = self._ways(new, wheres, setting)
         where = next((where for where in wheres if isinstance(where, NextTo)), wheres[0])
-        return _worlds(ways, where, setting)
+        return placed_worlds(ways, where, setting)
 
     def _ways(
         self, new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution
-    ) -> list[list[_Colored]]:
+    ) -> list[list[ColoredCell]]:
         """Return the ways to place it; if the builder may choose, in all directions where one is missing."""
         try:
             return put(new, wheres, self.fill, setting)
@@ -518,7 +433,7 @@ class PlaceGoal(Instruction):
             missing = error.failure.reason is Reason.NO_DIRECTION and not (new.way or new.axis)
             if not (missing and setting.chooses_where):
                 raise
-        found: list[list[_Colored]] = []
+        found: list[list[ColoredCell]] = []
         turned = [replace(new, axis=axis) for axis in "xz"] + [replace(new, way=way) for way in COMPASS]
         for made in turned:
             with contextlib.suppress(Unresolved):
@@ -540,7 +455,7 @@ class Clear(Instruction):
     """Remove everything."""
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        return [_changed(setting, [(cell, 0) for cell in setting.blocks])]
+        return [changed_world(setting, [(cell, 0) for cell in setting.blocks])]
 
 
 @dataclass(frozen=True)
@@ -556,7 +471,7 @@ class SetFocus(Instruction):
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         if isinstance(self.at, (Spot, Beside)):
             return [ExpectedWorld(setting.grid, self.at.anchors(setting)[0].cells)]
-        return [ExpectedWorld(setting.grid, tuple(_cells(self.at, setting)))]
+        return [ExpectedWorld(setting.grid, tuple(standing_cells(self.at, setting)))]
 
 
 @dataclass(frozen=True)
@@ -571,77 +486,14 @@ class KeepOnly(Instruction):
         met = replace(setting, grid=setting.before[1])
         own = isinstance(self.of, Blocks) and self.of.where is None
         try:
-            cells = _cells(replace(self.of, where=PartOf(Anaphor())) if own else self.of, met)  # type: ignore[type-var]
+            cells = standing_cells(replace(self.of, where=PartOf(Anaphor())) if own else self.of, met)  # type: ignore[type-var]
         except Unresolved:
-            cells = _cells(self.of, met)
+            cells = standing_cells(self.of, met)
         added = (cell for cell in setting.last if setting.color_at(cell) and not met.color_at(cell))
         stated = [*cells, *(cell for cell in added if shifted(cell, VECTORS[Direction.DOWN]) in cells)]
         back = [(cell, met.color_at(cell)) for cell in stated if met.color_at(cell) != setting.color_at(cell)]
         rest = tuple(cell for cell in setting.last if cell not in cells)
-        return [replace(_changed(setting, back), cells=rest)]
-
-
-@dataclass(frozen=True)
-class Choose(Statement):
-    """The builder may choose where several fit: "any side is fine".
-
-    what: "which" thing, "where" (also which way), or "any". ways: among these sides.
-    """
-
-    what: str = "any"
-    ways: tuple[Direction, ...] = ()
-
-
-@dataclass(frozen=True)
-class Keep(Statement):
-    """Something stays as it is: "the yellow one stays". of: None = all that stands there before the request.
-
-    others: a number of things like the changed one, but other ones: "keep the other two"; 0 = all of them.
-    """
-
-    of: Reference | None = None
-    others: int | None = None
-
-    def kept(self, setting: Resolution) -> tuple[Cell, ...]:
-        """Return the cells of that; what is not there before the request is what it led to."""
-        met = setting if setting.start is None else replace(setting, grid=setting.start)
-        if self.others is not None:
-            return tuple(cell for item in self._other_things(met) for cell in item)
-        if self.of is None:
-            return tuple(met.blocks)
-        return tuple(_cells(self.of, met))
-
-    def _other_things(self, met: Resolution) -> list[Item]:
-        stated = walk(met.before[0]) if met.before is not None else ()
-        kinds = [part.kind for part in stated if isinstance(part, Blocks)]
-        things = find_items(met, kinds[0], ()) if kinds else []
-        items = [item for item in things if not {*met.last}.intersection(item)]
-        if self.others and self.others != len(items):
-            raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {self.others} others")
-        return items
-
-
-@dataclass(frozen=True)
-class AssertCount(Statement):
-    """Check on what was said before: that it placed this number of blocks. left: that it left this number."""
-
-    count: int
-    color: int | None = None
-    left: bool = False
-
-    def check(self, setting: Resolution) -> None:
-        """Raise `Unresolved` for another number."""
-        there = {cell for cell, color in setting.blocks.items() if self.color in (None, color)}
-        placed = there.intersection(cell for part in (*setting.earlier, setting.last) for cell in part)
-        structures = map(set, find_items(setting, Kind.STRUCTURE, ()))
-        near = [cell for item in structures if not item.isdisjoint(setting.last) for cell in item & there]
-        counts = {len(placed), len(setting.last), len(there), len(near)}
-        if self.left and setting.start is not None:
-            items = connected(Resolution(grid=setting.start).blocks)
-            whole = {cell for item in items if not {*item}.isdisjoint(setting.last) for cell in item}
-            counts = {len(there & whole)}
-        if self.count not in counts:
-            raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {self.count}")
+        return [replace(changed_world(setting, back), cells=rest)]
 
 
 @dataclass(frozen=True)
@@ -656,7 +508,7 @@ class Ambiguous(Instruction):
         failure: Unresolved | None = None
         for reading in self.readings:
             try:
-                found.append(_follow(reading, setting))
+                found.append(follow(reading, setting))
             except Unresolved as error:
                 failure = failure or error
         if not found:
@@ -700,7 +552,7 @@ class Facing(Instruction):
             raise DialogueError(f"facing {self.view} comes {self.then!r}, expected an instruction")
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        return _follow(self.then, setting.facing(setting.on_map(self.view)))
+        return follow(self.then, setting.facing(setting.on_map(self.view)))
 
 
 @dataclass(frozen=True)
@@ -736,8 +588,8 @@ class Sequence(Instruction):
             )
             for met, now in found:
                 try:
-                    for outcome in _follow(part, now):
-                        stated = expand_anaphor(part, now.before), now.grid
+                    for outcome in follow(part, now):
+                        stated = part.expanded(now.before), now.grid
                         names = {**now.names, **outcome.names}
                         after = replace(now.then(outcome.grid, outcome.cells), before=stated, names=names)
                         if isinstance(part, Statement):
@@ -783,16 +635,6 @@ def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Ins
     return found
 
 
-def walk(value: Any) -> Iterator[Any]:
-    """Yield an instruction or a part of it, and all that it consists of."""
-    yield value
-    inside = value if isinstance(value, tuple) else ()
-    if is_dataclass(value):
-        inside = tuple(getattr(value, part.name) for part in fields(value))
-    for part in inside:
-        yield from walk(part)
-
-
 def rebuilt(value: Any, changed: Callable[[Any], Any]) -> Any:
     """Return a value with what `changed` makes of it, or else with its parts rebuilt."""
     new = changed(value)
@@ -817,28 +659,6 @@ def canonical(kind: type, parts: dict[str, Any]) -> Any:
         action = EditKind.REMOVE if kind is Remove else EditKind.REPLACE
         return CellEdit(action, blocks.where.cell, color=color, old_color=None if old == color else old)
     return kind(**parts)
-
-
-@dataclass(frozen=True)
-class ExpectedWorld:
-    """A world that an instruction leads to.
-
-    Args:
-        grid: int8 [9, 11, 11].
-        cells: cells that the instruction is about, in order.
-        earlier: the same for its parts before the last one.
-        idle: indices of its parts that change nothing.
-        names: names that it gives or extends.
-        about: cells of the whole thing that it made taller, longer or shorter.
-
-    """
-
-    grid: Grid
-    cells: tuple[Cell, ...]
-    earlier: tuple[tuple[Cell, ...], ...] = ()
-    idle: tuple[int, ...] = ()
-    names: Mapping[str, NamedCells] = field(default_factory=dict, compare=False)
-    about: tuple[Cell, ...] = ()
 
 
 def outcomes(
@@ -867,7 +687,7 @@ def _follow_choices(instruction: Instruction, setting: Resolution) -> list[Expec
     """Follow an instruction with each choice that it leaves to the builder, in order."""
     if not any(isinstance(part, AnyOf) for part in walk(instruction)):
         try:
-            return _follow(instruction, setting)
+            return follow(instruction, setting)
         except Unresolved as error:
             several = error.failure.reference
             ambiguous = error.failure.reason is Reason.AMBIGUOUS and isinstance(several, Blocks)
@@ -880,7 +700,7 @@ def _follow_choices(instruction: Instruction, setting: Resolution) -> list[Expec
     for nth in range(MAX_CHOICES):
         made = rebuilt(instruction, lambda part: replace(part, nth=nth) if isinstance(part, AnyOf) else part)  # noqa: B023
         try:
-            found += _follow(made, setting)
+            found += follow(made, setting)
         except NoFurtherChoice as error:
             failures.append(error)
             break
@@ -900,7 +720,7 @@ def _as_seen(instruction: Instruction, setting: Resolution) -> list[ExpectedWorl
         seen = _recolored(instruction, colors)
         with contextlib.suppress(Unresolved):
             if seen != instruction:
-                return _follow(seen, setting)
+                return follow(seen, setting)
     return []
 
 
@@ -934,55 +754,13 @@ def expand(
     ]
 
 
-def _follow(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld]:
+def follow(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld]:
+    """Return the worlds that an instruction leads to."""
     if isinstance(instruction, CellEdit):
-        return _edit(instruction, setting)
+        return edited_worlds(instruction, setting)
     if not isinstance(instruction, Instruction):
         raise DialogueError(f"instruction is {instruction!r:.80}, expected an Instruction")
     return instruction._worlds(setting)
-
-
-def _changed(setting: Resolution, blocks: Iterable[tuple[Cell, int]]) -> ExpectedWorld:
-    grid = setting.grid.copy()
-    cells = []
-    for cell, color in blocks:
-        grid[cell_index(*cell)] = color
-        cells.append(cell)
-    return ExpectedWorld(grid, tuple(dict.fromkeys(cells)))
-
-
-def _edit(edit: CellEdit, setting: Resolution) -> list[ExpectedWorld]:
-    there = setting.color_at(edit.cell)
-    if edit.action is EditKind.PLACE and there not in (0, edit.after):
-        raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {edit.cell}", color=there)
-    if edit.action is not EditKind.PLACE and there != edit.after:
-        if there == 0:
-            raise Unresolved(Reason.NO_MATCH, f"no block at {edit.cell}")
-        if edit.old_color not in (None, there):
-            raise Unresolved(Reason.WRONG_COLOR, f"a {color_name(there)} block at {edit.cell}", color=there)
-    if edit.action is EditKind.REMOVE and there == 0:
-        raise Unresolved(Reason.NO_MATCH, f"no block at {edit.cell}")
-    return [_changed(setting, [(edit.cell, edit.after)])]
-
-
-def _worlds(ways: list[list[tuple[Cell, int]]], where: Location, setting: Resolution) -> list[ExpectedWorld]:
-    """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
-    if len(ways) > 1 and not (setting.chooses_where or isinstance(where, NextTo)):
-        cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
-        raise Unresolved(Reason.AMBIGUOUS, f"{len(ways)} places", reference=where, choices=cells)
-    return [_added(setting, blocks) for blocks in ways[:MAX_OUTCOMES]]
-
-
-def _filled(reference: Reference, setting: Resolution) -> list[Item]:
-    items = [tuple(cell for cell in item if setting.color_at(cell)) for item in resolve(reference, setting)]
-    items = [item for item in items if item]
-    if not items:
-        raise Unresolved(Reason.NO_MATCH, "no block is there")
-    return items
-
-
-def _cells(reference: Reference, setting: Resolution) -> list[Cell]:
-    return list(dict.fromkeys(cell for item in _filled(reference, setting) for cell in item))
 
 
 def _is_part_of_it(blocks: Reference) -> bool:
@@ -992,177 +770,27 @@ def _is_part_of_it(blocks: Reference) -> bool:
     return isinstance(whole, Anaphor)
 
 
-_REACH = {1: 7, 0: 5, -1: 1}
-"""How far the zone reaches along a vector, by its vertical part."""
-
-
-def _beside_itself(to: Any, cells: list[Cell], setting: Resolution) -> list[Cell]:
-    """Return the vector that brings a copy beside all of its original; none if the place is elsewhere."""
-    if not isinstance(to, Beside) or not to.offset:
-        return []
-    if {*cells}.isdisjoint(cell for item in resolve(to.of, setting) for cell in item):
-        return []
-    way, count = to.offset[0]
-    step = setting.vector(((way, 1),))
-    reach = [dot(cell, step) for cell in cells]
-    return [scaled(step, max(reach) - min(reach) + count)]
-
-
-def _agreeing(to: tuple[Any, ...], cells: list[Cell], setting: Resolution, own: bool) -> list[Cell]:
-    """Return the vectors that bring something to several places at once; of levels, to that height."""
-    first, *more = (_vectors_to(one, cells, setting, own) for one in to if not isinstance(one, Level))
-    low = min(cell[1] for cell in cells) - FLOOR + 1
-    levels = {one.height - low for one in to if isinstance(one, Level)}
-    found = [one for one in first if all(one in other for other in more) and levels <= {one[1]}]
-    if not found:
-        raise Unresolved(Reason.NO_PLACE, "the places do not agree")
-    return found
-
-
-def _vectors_to(to: Any, cells: list[Cell], setting: Resolution, own: bool = False) -> list[Cell]:
-    """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner.
-
-    to: also several places that must agree. own: a place on top of it lies beside all of it.
-    """
-    if isinstance(to, tuple):
-        return _agreeing(to, cells, setting, own)
-    if own and (vectors := _beside_itself(to, cells, setting)):
-        return vectors
-    if isinstance(to, Edge):
-        step = setting.vector_of(to.way)
-        far = _REACH[step[1]] - max(dot(cell, step) for cell in cells)
-        return [scaled(step, far)]
-    groups = to.anchors(setting)
-    if len(groups) > 1:
-        raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
-    goals = [cell for cell in groups[0].cells if in_zone(*cell)]
-    if goals and isinstance(to, Beside):  # beside something tall: at its base
-        goals = [cell for cell in goals if cell[1] == min(y for _, y, _ in goals)]
-    if not goals:
-        raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
-    start = _base_of(cells, to)
-    if len(goals) > 1 and not (setting.chooses_where or isinstance(to, NextTo)):
-        raise Unresolved(Reason.AMBIGUOUS, f"{len(goals)} places to move to", reference=to)
-    return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals]
-
-
-def _base_of(cells: list[Cell], to: Location) -> Cell:
-    """Return the block that comes to stand at a place: the lowest one, or the one that fits a corner."""
-    lowest = outermost(cells, (0, -1, 0))
-    if len(lowest) == 1:
-        return lowest[0]
-    if not isinstance(to, Spot) or not abs(to.x) == abs(to.z) == 5:
-        raise Unresolved(Reason.AMBIGUOUS, f"which of {len(lowest)} blocks shall stand there")
-    box = Box.of(cells)
-    return box.high[0] if to.x > 0 else box.low[0], box.low[1], box.high[2] if to.z > 0 else box.low[2]
-
-
-def _moved(cells: list[Cell], goals: list[Cell], setting: Resolution) -> ExpectedWorld:
-    """Return the world in which blocks are at other cells."""
-    blocks = [(goal, setting.color_at(cell)) for cell, goal in zip(cells, goals, strict=True)]
-    check_free(blocks, setting, frozenset(cells))
-    cleared = _changed(setting, [(cell, 0) for cell in cells])
-    return _changed(setting.then(cleared.grid, ()), blocks)
-
-
-def _exchanged(items: list[list[Cell]], setting: Resolution) -> ExpectedWorld:
-    """Return the world in which two things on the same outline have changed places."""
-    lows = [Box.of(item).low for item in items]
-    shapes = [[shifted(c, scaled(low, -1)) for c in item] for item, low in zip(items, lows, strict=True)]
-    if {c[::2] for c in shapes[0]} != {c[::2] for c in shapes[1]}:
-        raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
-    goals = [shifted(c, low) for shape, low in zip(shapes, lows[::-1], strict=True) for c in shape]
-    return _moved([*items[0], *items[1]], goals, setting)
-
-
-def _added(setting: Resolution, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
-    check_free(blocks, setting)
-    return _changed(setting, blocks)
-
-
-def _about(items: list[Item], made: ExpectedWorld) -> ExpectedWorld:
-    after = Resolution(grid=made.grid)
-    whole = dict.fromkeys(cell for part in (*items, made.cells) for cell in part if after.color_at(cell))
-    return replace(made, about=tuple(whole))
-
-
-def _continued(
-    item: Item, vector: Cell, count: int, color: int | None, setting: Resolution
-) -> list[tuple[Cell, int]]:
-    """Return the blocks of further layers of something; color ALIKE: their colours go on repeating as before."""
-    blocks = []
-    for end in outermost(item, vector):
-        line = [end]
-        while color == ALIKE and (cell := shifted(line[-1], scaled(vector, -1))) in item:
-            line.append(cell)
-        colors = [color if color and color != ALIKE else setting.color_at(cell) for cell in line]
-        periods = [n for n in range(1, len(line)) if colors[n:] == colors[:-n]] if color == ALIKE else [1]
-        if not periods:
-            raise Unresolved(Reason.AMBIGUOUS, "how the pattern goes on")
-        blocks += [(shifted(end, scaled(vector, i)), colors[-i % periods[0]]) for i in range(1, count + 1)]
-    return blocks
-
-
-def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple[Cell, int]]:
-    vector = VECTORS[_growth(instruction, item, setting)]
-    reach = [dot(cell, vector) for cell in item]
-    now = max(reach) - min(reach) + 1
-    wanted = _wanted_size(instruction, vector, now, max(reach), setting)
-    if wanted < 1:
-        raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
-    if wanted <= now:
-        return [(cell, 0) for cell in item if dot(cell, vector) > max(reach) - (now - wanted)]
-    return _continued(item, vector, wanted - now, instruction.color, setting)
-
-
-def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:
-    """Return the direction of growth: that in which a row was laid, up for all else."""
-    if instruction.way is not None:
-        return setting.on_map(instruction.way)
-    spans = Box.of(item).spans
-    if spans[1] > 0 or (instruction.times is None and instruction.to) or not any(spans):
-        return Direction.UP
-    axis = spans.index(max(spans))
-    laid = [cell for cell in setting.last if cell in item]
-    if len(laid) < 2 or len(laid) < len(item) or sum(span > 0 for span in spans) > 1:
-        raise Unresolved(Reason.NO_DIRECTION, "")
-    ahead = laid[-1][axis] > laid[0][axis]
-    return next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
-
-
-def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting: Resolution) -> int:
-    """Return the size along a vector; `edge` is how far it reaches now."""
-    if instruction.like is not None:
-        reach = [dot(cell, vector) for part in resolve(instruction.like, setting) for cell in part]
-        return max(reach) - min(reach) + 1 + (instruction.size or 0)
-    if instruction.times is not None:
-        if now * instruction.times % 1:
-            raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
-        return int(now * instruction.times)
-    if instruction.size is None:  # up to the edge
-        return now + _REACH[vector[1]] - edge
-    return instruction.size if instruction.to else now + instruction.size
-
-
-def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
+def change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
+    """Return an instruction with a change of its last part that is no statement."""
     if isinstance(instruction, Facing):
-        return replace(instruction, then=_change_last_part(instruction.then, change))
+        return replace(instruction, then=change_last_part(instruction.then, change))
     if isinstance(instruction, Sequence) and not all(isinstance(one, CellEdit) for one in instruction.parts):
         last = max(
             (i for i, part in enumerate(instruction.parts) if not isinstance(part, Statement)), default=0
         )
         parts = [*instruction.parts]
-        parts[last] = _change_last_part(parts[last], change)
+        parts[last] = change_last_part(parts[last], change)
         return Sequence(tuple(parts))
     if isinstance(instruction, Ambiguous):
-        return Ambiguous(tuple(_change_last_part(reading, change) for reading in instruction.readings))
+        return Ambiguous(tuple(change_last_part(reading, change) for reading in instruction.readings))
     return change(instruction)
 
 
-def _last_part(instruction: Any) -> Any:
+def last_part(instruction: Any) -> Any:
+    """Return the last part that is no statement."""
     if isinstance(instruction, Sequence):
         rest = [part for part in instruction.parts if not isinstance(part, Statement)]
-        return _last_part((rest or instruction.parts)[-1])
+        return last_part((rest or instruction.parts)[-1])
     return instruction
 
 
@@ -1184,168 +812,6 @@ def as_place_goal(instruction: Any) -> Any:
                 BlockSpec(1, instruction.colors[0], kind, shape.sizes, way=way), (instruction.where,)
             )
     return instruction
-
-
-def expand_anaphor(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
-    """Resolve "the same again" or a correction to an instruction, given the last one and the grid it met.
-
-    What depends on the blocks themselves is returned as it is.
-    """
-    if before is None or not isinstance(instruction, (Repeat, Correct)):
-        return instruction
-    if isinstance(instruction, Correct) and (instruction.other or instruction.higher is not None):
-        return instruction
-    try:
-        if isinstance(instruction, Repeat):
-            return _repeated(instruction, before[0])
-        return _amended(instruction, before[0])
-    except Unresolved:
-        return instruction
-
-
-def _repeated(instruction: Repeat, last: Any) -> Any:
-    def change(part: Any) -> Any:
-        part = as_place_goal(part)
-        if instruction == Repeat():
-            if isinstance(part, (Move, Extend, Resize)):
-                return part
-            if isinstance(part, PlaceGoal) and part.where and isinstance(part.where[0], Beside):
-                return replace(part, where=(replace(part.where[0], of=Anaphor()), *part.where[1:]))
-        if instruction.of is not None and isinstance(part, PlaceGoal) and part.where:
-            where = part.where[0]
-            if isinstance(where, (Beside, Sides, NextTo)):
-                if getattr(where.of, "of", None) == getattr(instruction.of, "of", 0) == Anaphor():
-                    raise Unresolved(
-                        Reason.NO_PLACE, "the end of what"
-                    )  # "it" is no longer what had the ends
-                return replace(part, where=(replace(where, of=instruction.of), *part.where[1:]))
-        if instruction.where is not None and isinstance(part, PlaceGoal):
-            new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
-            where = _relocate(part, instruction.where)
-            stated = part.where[0] if part.where else None
-            if not (isinstance(stated, Beside) and stated.of == Anaphor() == getattr(where, "of", None)):
-                return replace(part, new=new, where=(where,))  # else "it" is no longer what it was
-        raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
-
-    return _change_last_part(_last_part(last), change)
-
-
-def _relocate(part: PlaceGoal, where: Any) -> Any:
-    """Return a new place for the last placement: "on its other side" keeps its reference."""
-    stated: Any = part.where[0] if part.where else None
-    edge = getattr(stated, "of", None)
-    if isinstance(edge, Portion) and edge.way and isinstance(where, Edge):
-        if edge.of == Anaphor():
-            raise Unresolved(Reason.NO_PLACE, "the edge of what")
-        return replace(stated, of=replace(edge, way=where.way))  # "the same on the south edge"
-    if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Beside):
-        return replace(stated, offset=where.offset)
-    if isinstance(where, OtherSide):
-        if isinstance(stated, Spot) and (stated.x, stated.z) != (0, 0):
-            return Spot(-stated.x, -stated.z)
-        if not isinstance(stated, Beside) or len(stated.offset) != 1 or stated.offset[0][0].vertical:
-            raise Unresolved(Reason.NO_PLACE, "the other side of what")
-        ((way, count),) = stated.offset
-        return replace(stated, offset=((way.opposite, count),))
-    return where
-
-
-def _opposite(setting: Resolution) -> ExpectedWorld:
-    """Return the world in which the last change is mirrored in the middle of what stood there before it.
-
-    Raises `Unresolved` if nothing stood there, or if it was not on one side of it.
-    """
-    cells = [cell for cell in setting.last if setting.color_at(cell)]
-    rest = [cell for cell in setting.blocks if cell not in cells]
-    near = {shifted(cell, step) for cell in cells for step in VECTORS.values()}
-    whole = [cell for item in connected(rest) if near.intersection(item) for cell in item] or rest
-    if not cells or not whole:
-        raise Unresolved(Reason.NO_PLACE, "the other side of what")
-    box = Box.of(whole)
-    twice = shifted(box.low, box.high)
-    far = {axis: abs(sum(2 * cell[axis] - twice[axis] for cell in cells)) for axis in (0, 2)}
-    if far[0] == far[2]:
-        raise Unresolved(Reason.NO_PLACE, "the other side in which direction")
-    return _added(
-        setting,
-        [(_image(cell, 0 if far[0] > far[2] else 2, twice), setting.color_at(cell)) for cell in cells],
-    )
-
-
-def _image(cell: Cell, axis: int, twice: Cell) -> Cell:
-    """Return the mirror image of a cell along an axis; twice: double the coordinates of the middle."""
-    x, y, z = (twice[i] - n if i == axis else n for i, n in enumerate(cell))
-    return x, y, z
-
-
-def _amended(instruction: Correct, last: Any) -> Any:
-    def change(part: Any) -> Any:
-        part = as_place_goal(part)
-        if isinstance(part, Replace) and instruction.color is not None:
-            return replace(part, color=instruction.color)
-        if isinstance(part, Resize) and instruction.count is not None:
-            return replace(part, size=instruction.count)
-        if isinstance(part, Extend) and instruction.count is not None:
-            return replace(part, count=instruction.count)
-        if isinstance(part, Copy) and instruction.color is not None:
-            return replace(part, color=instruction.color)
-        if isinstance(part, (Move, Copy)) and len(part.by) == 1:
-            ((way, count),) = part.by
-            if instruction.count is not None or instruction.way is not None:
-                return replace(part, by=((instruction.way or way, instruction.count or count),))
-        if not isinstance(part, PlaceGoal):
-            raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
-        new, where = part.new, part.where
-        if instruction.color is not None:
-            new = replace(new, color=instruction.color)
-        if instruction.count is not None:
-            sized = new.kind is not Kind.BLOCK and len(new.sizes) == 1
-            new = replace(new, sizes=(instruction.count,)) if sized else replace(new, count=instruction.count)
-        if instruction.way is not None:
-            first = where[0] if where else None
-            line = new.kind is Kind.ROW or (new.kind is Kind.BLOCK and new.count != 1)
-            if isinstance(first, Beside) and len(first.offset) == 1 and new.way is None:  # on another side
-                where = (replace(first, offset=((instruction.way, first.offset[0][1]),)), *where[1:])
-            elif line and not isinstance(first, Beside):
-                new = replace(new, way=instruction.way)
-            else:
-                raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
-        if instruction.where is not None:
-            where = (_relocate(part, instruction.where),)
-        return replace(part, new=new, where=where)
-
-    try:
-        return _change_last_part(last, change)
-    except DialogueError as error:  # no such number of blocks can be
-        raise Unresolved(Reason.NO_NUMBER, str(error)) from None
-
-
-def _shift(instruction: Correct, setting: Resolution) -> Instruction:
-    """Return the instruction that moves what was changed last."""
-    assert instruction.higher is not None
-    cells = [cell for cell in setting.last if setting.color_at(cell)]
-    if not cells:
-        raise Unresolved(Reason.NO_MATCH, "nothing was placed before")
-    way = Direction.UP if instruction.higher > 0 else Direction.DOWN
-    upright = len({cell[1] for cell in cells}) > 1
-    if upright:
-        return Resize(Anaphor(), instruction.higher)
-    return Move(Anaphor(), ((way, abs(instruction.higher)),))
-
-
-def _with_other(part: Any, setting: Resolution) -> Any:
-    """Return an instruction about the other one of the two things that its reference could mean."""
-    if any(isinstance(one, AnyOf) for one in walk(part)):
-        return rebuilt(part, lambda one: replace(one, nth=one.nth + 1) if isinstance(one, AnyOf) else one)
-    for reference in (one for one in walk(part) if isinstance(one, Blocks) and one.count == 1):
-        chosen = resolve(reference, setting)
-        plain = replace(reference, count=None, extreme=None, rank=1, middle=False, by_size=None)
-        for described in (plain, replace(plain, colors=())):  # "the other tower" may have another colour
-            others = [item for item in resolve(described, setting) if item not in chosen]
-            if len(chosen) == len(others) == 1:
-                one = replace(described, count=1, where=At(others[0][0]))
-                return rebuilt(part, lambda value: one if value == reference else value)  # noqa: B023
-    raise Unresolved(Reason.NO_MATCH, "there is no other one")
 
 
 def progress(

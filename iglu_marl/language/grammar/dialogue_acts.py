@@ -11,7 +11,7 @@ import numpy as np
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id, color_name
-from iglu_marl.language.templates import templates, words
+from iglu_marl.language.grammar.templates import templates, words
 
 
 class DialogueAct(str, Enum):

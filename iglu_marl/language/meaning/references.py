@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import product
-from math import prod
 from typing import Any, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
-from iglu_marl.core.dialogue import Utterance
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_at, color_name, in_zone
+from iglu_marl.core.grid import Cell, in_zone
 from iglu_marl.core.grid import cells_of as cells_in
-from iglu_marl.language.blocks import CellEdit, Failure, Reason
-from iglu_marl.language.regions import (
+from iglu_marl.language.meaning.blocks import Reason
+from iglu_marl.language.meaning.context import MAX_DISTANCE, NoFurtherChoice, Offset, Resolution, Unresolved
+from iglu_marl.language.meaning.matching import (
+    RUNS,
+    described,
+    find_items,
+    furthest,
+    is_in_larger,
+    just_mentioned,
+    ranked_by_size,
+    related_items,
+    whole_things,
+)
+from iglu_marl.language.meaning.parts import PORTIONS, all_of, middle_of, side_of
+from iglu_marl.language.meaning.regions import (
     FLOOR,
     REACH,
     Anchors,
@@ -32,11 +41,8 @@ from iglu_marl.language.regions import (
     on_column,
     outer,
 )
-from iglu_marl.language.regions import Item as Item
-from iglu_marl.language.scene import kernels
-from iglu_marl.language.scene.graph import cells_of, find, table_of
-from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
-from iglu_marl.language.shapes import (
+from iglu_marl.language.meaning.regions import Item as Item
+from iglu_marl.language.meaning.shapes import (
     COMPASS,
     VECTORS,
     Box,
@@ -45,22 +51,15 @@ from iglu_marl.language.shapes import (
     Noun,
     as_color,
     dot,
-    facing,
-    on_map,
     outermost,
     scaled,
     shifted,
 )
+from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene.graph import table_of
 
-Offset = tuple[tuple[Direction, int], ...]
-"""Steps, such as (("north", 2), ("east", 1))."""
-
-MAX_DISTANCE = 20
 MAX_CELLS = 150
 """Number of blocks of a thing in which parts are looked for."""
-
-_RUNS = (Kind.ROW, Kind.COLUMN, Kind.TOWER)
-_SHAPES = {"column": "tower", "structure": "group"}
 
 
 def checked_offset(steps: Iterable[tuple[Any, Any]]) -> Offset:
@@ -459,13 +458,13 @@ class Portion(Reference):
         if self.which == "inside":
             inner = [cell for cell in setting.blocks if box.surrounds(cell)]
             return [cell for cell in inner if cell not in item] or inner
-        return _PORTIONS.get(self.which, _all_of)(item, box)
+        return PORTIONS.get(self.which, all_of)(item, box)
 
     def _side(self, item: Item, vector: Cell) -> list[Cell]:
         """Return the part in the outermost layers on one side; of one block, the block."""
         rest, found = item, list[Cell]()
         for _ in range(self.layers if len(item) > 1 else 0):
-            found += _side_of(rest, self.which, vector) if rest else []
+            found += side_of(rest, self.which, vector) if rest else []
             rest = tuple(cell for cell in rest if cell not in found)
         across = self.which == "ends" and len(found) == len(item) > 1
         return [] if across else found or list(item)
@@ -494,63 +493,6 @@ def _numbered(
     if numbers[0] and (any(one != found[0] for one in found) or (not way and isinstance(numbers, range))):
         raise Unresolved(Reason.NO_DIRECTION, "from which end")
     return {*item}.intersection(*found)
-
-
-def _outer_of(item: Item, box: Box) -> list[Cell]:
-    """Return the border of something full and wide, else the ends."""
-    full = len(item) == prod(span + 1 for span in box.spans) and sum(map(bool, box.spans)) > 1
-    return _border_of(item, box) if full else _ends_of(item, box)
-
-
-def _legs_of(item: Item, box: Box) -> list[Cell]:
-    """Return what stands apart under a thing, up to the layer that joins it; the ends if nothing does."""
-    layers = [{(x, z) for x, y, z in item if y == at} for at in range(box.low[1], box.high[1] + 1)]
-    apart = len(connected((x, FLOOR, z) for x, z in layers[0])) > 1
-    height = next((n for n, layer in enumerate(layers) if layer != layers[0]), 0) if apart else 0
-    return [cell for cell in item if cell[1] < box.low[1] + height] or _ends_of(item, box)
-
-
-def _all_of(item: Item, box: Box) -> list[Cell]:
-    return list(item)
-
-
-def _neighbours(item: Item) -> dict[Cell, list[Cell]]:
-    """Return the ways in which each block of a thing touches another one of it."""
-    own = set(item)
-    return {cell: [way for way in VECTORS.values() if shifted(cell, way) in own] for cell in item}
-
-
-def _ends_of(item: Item, box: Box) -> list[Cell]:
-    near = _neighbours(item)
-    tips = [cell for cell in item if len(near[cell]) == 1]
-    if len(tips) > 1:
-        return tips  # also of a cross, or of a line that bends
-    long = box.spans.index(max(box.spans))
-    return [cell for cell in item if cell[long] in (box.low[long], box.high[long])]
-
-
-def _middle_of(item: Item, box: Box) -> list[Cell]:
-    """Return the block in the middle; of something wide, else the highest there, or the cell below what is free."""
-    x, y, z = shifted(box.low, box.high)
-    column = [cell for cell in item if (2 * cell[0], 2 * cell[2]) == (x, z)]
-    middle = [cell for cell in column if 2 * cell[1] == y]
-    if middle or not (box.spans[0] and box.spans[2]) or x % 2 or z % 2:
-        return middle
-    return [max(column, default=(x // 2, box.low[1] - 1, z // 2))]
-
-
-def _peak_of(item: Item, box: Box) -> list[Cell]:
-    """Return the highest block, the middle one of several."""
-    top = outermost(item, VECTORS[Direction.UP])
-    found = top if len(top) == 1 else [cell for cell in _middle_of(tuple(top), Box.of(top)) if cell in top]
-    if not found:
-        raise Unresolved(Reason.AMBIGUOUS, f"{len(top)} blocks are the highest")
-    return found
-
-
-def _border_of(item: Item, box: Box) -> list[Cell]:
-    wide = [axis for axis in range(3) if box.spans[axis]]
-    return [cell for cell in item if any(cell[axis] in (box.low[axis], box.high[axis]) for axis in wide)]
 
 
 @dataclass(frozen=True)
@@ -648,7 +590,7 @@ class Blocks(Reference):
     def _check_numbers(self) -> None:
         if self.count is not None and not 1 <= self.count <= 99:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
-        largest = 1 if self.kind is Kind.BLOCK else 11 if self.kind in _RUNS else 121
+        largest = 1 if self.kind is Kind.BLOCK else 11 if self.kind in RUNS else 121
         if self.size is not None and not 2 <= self.size <= largest:
             expected = "none" if largest == 1 else f"2..{largest}"
             raise DialogueError(f"size {self.size!r} of a {self.kind}, expected {expected}")
@@ -692,9 +634,9 @@ class Blocks(Reference):
     def selected(self, items: list[Item], setting: Resolution) -> list[Item]:
         """Return those of some items that are largest or smallest, furthest, or in the middle."""
         if self.by_size is not None:
-            items = _by_size(self, items)
+            items = ranked_by_size(self, items)
         if self.extreme is not None:
-            items = _furthest(self, items, setting)
+            items = furthest(self, items, setting)
         return _in_the_middle(self, items) if self.middle else items
 
     @property
@@ -787,7 +729,7 @@ class Beside(Location):
             if isinstance(self.of, BuilderPosition) and way in (Direction.FRONT, Direction.BEHIND):
                 way = way.opposite  # of the builder itself
             relation = {Direction.UP: "above", Direction.DOWN: "below"}.get(way) or setting.on_map(way).value
-            return _related(reference, relation, items, others)
+            return related_items(reference, relation, items, others)
         vector = setting.vector(self.offset, isinstance(self.of, BuilderPosition))
         near = {shifted(cell, vector) for item in others for cell in item}
         near -= {cell for item in others for cell in item if self.offset}
@@ -814,7 +756,7 @@ class NextTo(Location):
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items that touch it."""
-        return _related(reference, "next_to", items, resolve(self.of, setting))
+        return related_items(reference, "next_to", items, resolve(self.of, setting))
 
 
 Where = At | Beside | NextTo
@@ -823,222 +765,6 @@ Where = At | Beside | NextTo
 def is_several(where: Any) -> TypeGuard[Beside]:
     """Return whether a place is relative to more than one thing, or to all that fit."""
     return isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of.count != 1
-
-
-@dataclass(frozen=True)
-class NamedCells:
-    """What a name stands for: cells; plural: several things that may touch."""
-
-    cells: tuple[Cell, ...] = ()
-    plural: bool = False
-
-
-@dataclass(frozen=True)
-class Context:
-    """What an instruction may refer to besides the blocks.
-
-    Args:
-        last: cells that the last instruction changed, in its order.
-        yaw_deg, position: yaw and eye (x, y, z) of the builder, None when unknown.
-        earlier: cells of the instructions before `last`, oldest first.
-        before: the last instruction and the grid that it met, for "undo", "the same again" and corrections.
-        further: the grids before that.
-        names: what names stand for, by their singular.
-        mentioned: cells of what was talked about since the last instruction.
-        shapes: the kinds of things that were built, with their cells, the newest first: a wall with a hole stays "the
-            wall".
-        said: the dialogue before, the oldest utterance first.
-        done: number of an architect's utterance in `said`, and the edits that were made until its next one.
-        color: that was announced for what follows.
-        ordered: whether the order of `last` is known: others may have built it.
-
-    """
-
-    last: tuple[Cell, ...] = ()
-    yaw_deg: float | None = None
-    position: tuple[float, float, float] | None = None
-    earlier: tuple[tuple[Cell, ...], ...] = ()
-    before: tuple[Any, npt.NDArray[np.int8]] | None = field(default=None, compare=False)
-    further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
-    names: Mapping[str, NamedCells] = field(default_factory=dict, hash=False)
-    mentioned: tuple[Cell, ...] = ()
-    shapes: tuple[tuple[Kind, tuple[Cell, ...]], ...] = ()
-    said: tuple[Utterance, ...] = field(default=(), compare=False)
-    done: tuple[tuple[int, tuple[CellEdit, ...]], ...] = field(default=(), compare=False)
-    color: int | None = None
-    ordered: bool = True
-
-    def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
-        """Return the context that follows `instruction`, carried out on `grid` with this `ExpectedWorld`."""
-        from iglu_marl.language.verbs import Name, expand_anaphor  # verbs import references
-
-        parts = getattr(instruction, "parts", (instruction,))
-        if all(isinstance(part, Name) for part in parts):  # nothing to repeat or to correct
-            return replace(self, names={**self.names, **outcome.names})
-        instruction = expand_anaphor(instruction, self.before)
-        built = getattr(instruction, "new", None) or getattr(instruction, "shape", None)
-        kind = Kind(getattr(built, "kind", Kind.BLOCK))
-        undone = type(instruction).__name__ == "Undo" and self.before is not None
-        again = self.before[0] if undone and self.before else None  # what "again" repeats
-        colors = {color_at(outcome.grid, cell) for cell in outcome.cells if in_zone(*cell)} - {0}
-        return replace(
-            self,
-            last=outcome.cells,
-            ordered=True,
-            earlier=(*self.earlier, self.last, *outcome.earlier),
-            before=(instruction, grid) if again is None else (again, outcome.grid),
-            further=self.further[1:] if again is not None else (grid, *self.further),
-            names={**self.names, **outcome.names},
-            mentioned=outcome.about,
-            color=self.color if colors <= {self.color} else None,
-            shapes=((kind, outcome.cells), *self.shapes) if kind is not Kind.BLOCK else self.shapes,
-        )
-
-
-class Unresolved(Exception):
-    """An instruction cannot be followed; `failure` says why."""
-
-    def __init__(self, reason: Reason, detail: str, **more: Any) -> None:
-        super().__init__(str(reason), detail)
-        self.failure = Failure(reason, detail, **more)
-
-
-class NoFurtherChoice(Unresolved):
-    """All choices were tried."""
-
-
-@dataclass(frozen=True, eq=False)
-class Resolution(Context):
-    """World and context in which references are resolved.
-
-    Args:
-        grid: int8 [9, 11, 11], read only.
-        start: the grid before the whole request.
-        free: what the builder may choose where several fit: "which" thing, "where", or "any".
-        kept: cells that must be at the end as they are at the start.
-
-    """
-
-    grid: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(ZONE_SHAPE, np.int8))
-    start: npt.NDArray[np.int8] | None = None
-    free: frozenset[str] = frozenset()
-    kept: tuple[Cell, ...] = ()
-
-    @classmethod
-    def of(cls, grid: npt.ArrayLike, context: Context) -> Resolution:
-        """Combine a grid and a context."""
-        return cls(**{**vars(context), "last": tuple(context.last)}, grid=as_grid(grid, "grid"))
-
-    @property
-    def chooses_which(self) -> bool:
-        """Whether the builder may choose a thing where several fit."""
-        return not self.free <= {"where"}
-
-    @property
-    def chooses_where(self) -> bool:
-        """Whether the builder may choose a place or a direction where several fit."""
-        return not self.free <= {"which"}
-
-    @cached_property
-    def view(self) -> Direction | None:
-        """The compass direction that counts as straight on, None = unknown."""
-        return None if self.yaw_deg is None else facing(self.yaw_deg)
-
-    def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Resolution:
-        """Return the resolution after a change."""
-        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last), mentioned=())
-
-    def facing(self, view: Direction) -> Resolution:
-        """Return the resolution for somebody who looks that way."""
-        return replace(self, yaw_deg=90.0 * COMPASS.index(view))
-
-    @cached_property
-    def blocks(self) -> dict[Cell, int]:
-        """Colour ids by cell."""
-        found = np.argwhere(self.grid).tolist()
-        return {(x - 5, y - 1, z - 5): int(self.grid[y, x, z]) for y, x, z in found}
-
-    def color_at(self, cell: Cell) -> int:
-        """The colour id at a cell, 0 for air and outside."""
-        return int(self.grid[cell_index(*cell)]) if in_zone(*cell) else 0
-
-    def on_map(self, direction: Direction) -> Direction:
-        """Return a direction of the compass; raises `Unresolved` if the view is needed and unknown."""
-        found = on_map(direction, self.view)
-        if found is None:
-            raise Unresolved(Reason.NO_VIEW, str(direction))
-        return found
-
-    def vector_of(self, direction: Direction) -> Cell:
-        """Return the unit vector of a direction; raise `Unresolved` if the view is needed and unknown."""
-        return VECTORS[self.on_map(direction)]
-
-    def vector(self, offset: Offset, flipped: bool = False) -> Cell:
-        """Return the sum of steps; flipped: front and behind are those of the builder itself."""
-        total = [0, 0, 0]
-        for way, count in offset:
-            if flipped and way in (Direction.FRONT, Direction.BEHIND):
-                way = way.opposite
-            for axis, part in enumerate(VECTORS[self.on_map(way)]):
-                total[axis] += count * part
-        return total[0], total[1], total[2]
-
-
-def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution, count: int | None) -> list[Item]:
-    """Return the things that a name stands for. count: number of them that was said."""
-    named = setting.names.get(noun.word)
-    if named is None:
-        raise Unresolved(Reason.NO_MATCH, noun.word)
-    cells = [
-        cell
-        for cell in named.cells
-        if setting.color_at(cell) and (not colors or setting.color_at(cell) in colors)
-    ]
-    groups = connected(cells)
-    if not named.plural and not (count and count > 1 and len(groups) == count):
-        return [tuple(sorted(cells))] if cells else []
-    return groups if len(groups) > 1 else [(cell,) for cell in sorted(cells)]
-
-
-def find_items(
-    setting: Resolution, kind: Kind | Noun, colors: tuple[int, ...], count: int | None = None
-) -> list[Item]:
-    """Return all things of a kind, sorted (defined in `iglu_marl.language.scene`).
-
-    Without `colors`, only whole things; else of one of them, or if `count` is 1 of all. Columns are towers, too.
-    """
-    if isinstance(kind, Noun):
-        return _named(kind, colors, setting, count)
-    if kind is Kind.BLOCK:
-        return sorted((cell,) for cell, color in setting.blocks.items() if color in (colors or (color,)))
-    shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1
-    found: list[Item] = []
-    together = shape == kernels.GROUP or not colors or count == 1
-    for wanted in [colors] if together else [(color,) for color in colors]:
-        kept = np.array([color if color in (wanted or range(7)) else 0 for color in range(7)], np.int8)
-        table = find(kept[setting.grid], kernels.SEVERAL | 1 << shape)
-        things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
-        found += cells_of(table, np.flatnonzero(things).tolist())
-    return sorted(found) or _built_as(setting, kind, colors)
-
-
-def _built_as(setting: Resolution, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
-    """Return what was built as a thing of this kind and has changed since."""
-    for built, cells in setting.shapes:
-        left = tuple(
-            cell
-            for cell in sorted(cells)
-            if (color := setting.color_at(cell)) and color in (colors or (color,))
-        )
-        if built is kind and len(left) > 1:
-            return [left]
-    return []
-
-
-def described(blocks: Blocks) -> str:
-    """Describe a reference in a few words, for messages."""
-    colors = " or ".join(color_name(color) for color in blocks.colors)
-    return " ".join(word for word in (colors, blocks.kind.value) if word)
 
 
 def resolve(reference: Reference, setting: Resolution) -> list[Item]:
@@ -1069,26 +795,6 @@ def _only_thing(setting: Resolution) -> Item:
     return items[0]
 
 
-def _furthest(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-    """Return the `count` items that reach furthest; all that tie for the last place."""
-    assert reference.extreme is not None
-    direction = DIRECTIONS.index(setting.on_map(reference.extreme))
-    table, first = table_of(items)
-    reaches_of = {
-        item: int(kernels.reach(0, direction, row)) for item, row in zip(items, table[first:], strict=True)
-    }
-    reach = reaches_of.__getitem__
-
-    ranked = sorted(items, key=lambda item: (-reach(item), item))
-    if reference.rank > 1:
-        reaches = sorted({reach(item) for item in items}, reverse=True)
-        if len(reaches) < reference.rank:
-            raise Unresolved(Reason.NO_MATCH, f"{len(reaches)} of {reference.rank} {described(reference)}")
-        return [item for item in ranked if reach(item) == reaches[reference.rank - 1]]
-    last = ranked[min(reference.count or 1, len(ranked)) - 1]
-    return [item for item in ranked if reach(item) >= reach(last)]
-
-
 def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
     count = reference.count or 1
     rest, odd = divmod(len(items) - count, 2)
@@ -1101,7 +807,7 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
     kernels.middle(table, len(table), given, out)
     box = Box.of(cells := tuple(cell for item in items for cell in item))
     if reference == Blocks(middle=True) and not out.any() and 0 in box.spans:  # of a layer or a wall
-        if central := _middle_of(cells, box):
+        if central := middle_of(cells, box):
             return [tuple(central)]
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
@@ -1117,68 +823,17 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
         return items
     if len(items) < count:
         raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {count} {described(reference)}")
-    if lately := _lately(reference, items, count, setting):
+    if lately := just_mentioned(reference, items, count, setting):
         return lately
     if reference.kind is not Kind.BLOCK and setting.last:  # in a dialogue
-        own = [item for item in items if not _is_in_larger(item, setting)]
+        own = [item for item in items if not is_in_larger(item, setting)]
         if len(own) == count:
             return own  # "the row" is no row of a square
     cells = {cell for item in items for cell in item}
-    if reference.one and (met := _whole_ones(reference, cells, setting)):
+    if reference.one and (met := whole_things(reference, cells, setting)):
         return met
     detail = f"{len(items)} of {described(reference)}"
     raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
-
-
-def _lately(reference: Blocks, items: list[Item], count: int, setting: Resolution) -> list[Item]:
-    """Return the things that were just spoken of; none if as many stood there before the request began."""
-    for cells in _remembered(reference, setting):
-        lately = [item for item in items if cells.issuperset(item)]
-        lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
-        if len(lately) == count:
-            ats = [cell_index(*item[0]) for item in items]
-            start = setting.start if reference.kind is Kind.BLOCK else None
-            old = [
-                i
-                for i, at in zip(items, ats, strict=True)
-                if start is not None and start[at] == setting.grid[at]
-            ]
-            return [] if len(old) == count and old != lately else lately
-    return []
-
-
-def _whole_ones(reference: Blocks, cells: set[Cell], setting: Resolution) -> list[Item]:
-    """Return the things to which blocks belong, if they are as many as stated: "the two northern ones"."""
-    groups = find_items(setting, Kind.STRUCTURE, reference.colors)
-    met = [group for group in groups if not cells.isdisjoint(group)]
-    alone = reference.extreme is None or len(groups) > len(met)
-    return met if alone and len(met) == reference.count and cells <= set().union(*met) else []
-
-
-def _remembered(reference: Blocks, setting: Resolution) -> list[set[Cell]]:
-    """Return the cells of the last change; for shapes also those of the changes before, the latest first."""
-    earlier = reversed(setting.earlier) if reference.kind is not Kind.BLOCK else ()
-    return [set(cells) for cells in (setting.last, *earlier)]
-
-
-def _is_in_larger(item: Item, setting: Resolution) -> bool:
-    """Return whether a block of the same colour adjoins a thing."""
-    around = {shifted(cell, way) for cell in item for way in VECTORS.values()} - {*item}
-    return not {setting.color_at(cell) for cell in around}.isdisjoint(map(setting.color_at, item))
-
-
-def _related(reference: Blocks, relation: str, items: list[Item], others: list[Item]) -> list[Item]:
-    """Return the items in a relation to all of another: the nearest if one is meant, else all."""
-    table, first = table_of([*items, *others])
-    count, middle = len(table), first + len(items)
-    given, to, out = np.zeros((3, count), np.uint8)
-    given[first:middle], to[middle:] = 1, 1
-    code = RELATIONS.index(relation)
-    if reference.count == 1 and reference.extreme is None and not reference.middle:
-        kernels.nearest(table, count, 0, code, given, to, out)
-    else:
-        kernels.relate(table, count, 0, code, to, 1 << kernels.RECTANGLE | 1 << kernels.GROUP, out)
-    return [item for item, fits in zip(items, out[first:middle], strict=True) if fits]
 
 
 def _placed_on_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
@@ -1189,7 +844,7 @@ def _placed_on_part(reference: Blocks, items: list[Item], setting: Resolution) -
     ):
         return []
     found: dict[Item, None] = {}
-    for color in range(1, 7) if where.of.kind in _RUNS else ():
+    for color in range(1, 7) if where.of.kind in RUNS else ():
         try:
             stated = replace(where, of=replace(where.of, colors=(color,)))
             fits = stated.fitting(reference, items, setting)
@@ -1209,51 +864,6 @@ def _in_each_part(reference: Blocks, items: list[Item], setting: Resolution) -> 
         if reference.middle:
             inside = _in_the_middle(reference, inside)
         else:
-            inside = _furthest(reference, inside, setting)
+            inside = furthest(reference, inside, setting)
         found += _counted(reference, inside, setting)
     return list(dict.fromkeys(found))
-
-
-def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
-    sizes = sorted({len(item) for item in items}, reverse=reference.by_size == "largest")
-    if len(sizes) < reference.rank:
-        raise Unresolved(Reason.NO_MATCH, f"{len(sizes)} sizes of {described(reference)}")
-    return [item for item in items if len(item) == sizes[reference.rank - 1]]
-
-
-def _side_of(item: Item, which: str, vector: Cell) -> list[Cell]:
-    """Return the part on one side."""
-    if which == "half":
-        reach = [dot(cell, vector) for cell in item]
-        return [cell for cell in item if 2 * dot(cell, vector) > min(reach) + max(reach)]
-    return outermost(_box_corners(item, Box.of(item)) if which == "corners" else item, vector)
-
-
-def _corners_of(item: Item, box: Box) -> list[Cell]:
-    """Return the corners of a thing: of an open line that bends, its bends; none of a block."""
-    wide = [span + 1 for span in box.spans if span]
-    if len(wide) == 2 and len(item) < prod(wide):
-        near = _neighbours(item)
-        bends = [cell for cell in item if len(near[cell]) == 2 and any(shifted(*near[cell]))]
-        if bends:
-            return bends
-    return _box_corners(item, box) if wide else []
-
-
-def _box_corners(item: Item, box: Box) -> list[Cell]:
-    ends = list(zip(box.low, box.high, strict=True))
-    return [cell for cell in item if all(n in end for n, end in zip(cell, ends, strict=True))]
-
-
-_PORTIONS: dict[str, Callable[[Item, Box], list[Cell]]] = {
-    "ends": _ends_of,
-    "legs": _legs_of,
-    "tip": lambda item, box: outermost(item, VECTORS[Direction.UP]) if box.spans[1] else _ends_of(item, box),
-    "border": _border_of,
-    "corners": _corners_of,
-    "middle": _middle_of,
-    "peak": _peak_of,
-    "outer": _outer_of,
-    "inner": lambda item, box: [cell for cell in item if cell not in _outer_of(item, box)],
-}
-"""Parts of a thing in its box, by their names."""

@@ -16,7 +16,7 @@ import numpy as np
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, DialogueError
 from iglu_marl.core.text import plain_number
-from iglu_marl.language.templates import words
+from iglu_marl.language.grammar.templates import words
 
 PADDING = 0
 UNKNOWN = 1

@@ -1,0 +1,1 @@
+"""Meaning of requests: typed values, and the worlds that they lead to."""

@@ -1,0 +1,1 @@
+"""Dialogue: what a builder keeps of it, and the repair of incomplete requests."""
