@@ -186,6 +186,7 @@ def test_its_remarks_are_no_instructions_to_a_builder() -> None:
     assert len(remarks) > 10
     for said in remarks:
         instructor = Instructor((0, -1, 0, 6))
+        instructor.agent.discourse.overhear("Is it like that?")
         heard = instructor.says(said)
         if not re.fullmatch(
             r"No, ((\d+|one) blocks?( high)?|[a-z]+)\.", said

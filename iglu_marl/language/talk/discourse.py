@@ -214,8 +214,8 @@ class Discourse:
         if pending is None and (color := announced_color(text)):
             self.context = replace(self.context, color=color)
             return Understanding(text, None, (), act="remark")
-        questioned = self.context.said[-1:] and "?" in self.context.said[-1].text
-        if pending is None and questioned and _states(text):
+        questioned = any("?" in said.text for said in self.context.said[-1:])
+        if pending is None and _states(text, questioned):
             return Understanding(text, None, (), act="remark")
         if pending is None and _read_alone(text, "complaint"):
             return Understanding(text, None, (), act="remark", words=say(DialogueAct.WHAT_CHANGE))
@@ -292,10 +292,12 @@ def _cells(mask: npt.NDArray[np.bool_]) -> tuple[Cell, ...]:
     return tuple((x, y, z) for x, y, z in cells_of(mask).tolist())
 
 
-def _states(text: str) -> bool:
-    """Return whether a text only says how things are; "no, …" corrects."""
+def _states(text: str, questioned: bool) -> bool:
+    """Return whether a text only says how things are; without a question, "no, red" corrects."""
+    kinds = ("status", "answered") if questioned else ("status",)
     parts = [part for part in re.split(r"[.;]", text) if part.strip()]
-    states = any(all(asked(part, "status") for part in way) for way in ([text], parts) if way)
+    ways = (way for way in ([text], parts) if way)
+    states = any(all(any(asked(part, kind) for kind in kinds) for part in way) for way in ways)
     return states and not isinstance(parse(text), Correct)
 
 
