@@ -169,7 +169,7 @@ class AssistedBuilder(Decider, ScriptedBuilder):
         self.client.begin(seed)
 
     def wait_action(self) -> Any:
-        """Go on with the plan until the reply arrives, or do nothing."""
+        """Continue the plan until the reply arrives, or do nothing."""
         self._look(self._observation)
         executor = self._executor
         if executor.steps and not executor.lost:

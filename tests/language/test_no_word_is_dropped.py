@@ -93,7 +93,7 @@ TRUE_ALREADY: dict[str, tuple[tuple[str, ...], str]] = {
         tuple(one for one in REQUESTS if one not in (REQUESTS[2], REQUESTS[6], REQUESTS[9])),
         "the builder faces north; no left or right depends on it",
     ),
-    "on the ground": (tuple(ON_GROUND) + (REQUESTS[5],), "it is there, or the green tower is"),
+    "on the ground": ((*ON_GROUND, REQUESTS[5], REQUESTS[15]), "it is there, or the green tower is"),
     "flat on the ground": (
         (*LYING, REQUESTS[1], REQUESTS[8], REQUESTS[18], REQUESTS[19]),
         "it lies there",
@@ -109,7 +109,7 @@ TRUE_ALREADY: dict[str, tuple[tuple[str, ...], str]] = {
     "four in total": ((REQUESTS[2],), "it has four"),
     "at height 3": ((REQUESTS[5],), "the top of the green tower is at height 2"),
     "to the south": (
-        (REQUESTS[5], REQUESTS[7], REQUESTS[10], REQUESTS[11]),
+        (REQUESTS[5], REQUESTS[7], REQUESTS[10], REQUESTS[11], REQUESTS[15]),
         "the only yellow block and the only green tower are the southernmost",
     ),
     "in purple": ((REQUESTS[4], REQUESTS[7], REQUESTS[18]), "it is"),

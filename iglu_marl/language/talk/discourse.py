@@ -302,7 +302,7 @@ def _states(text: str, questioned: bool) -> bool:
 
 
 def is_stop(text: str) -> bool:
-    """Return whether a text tells a builder to stop building: "stop!"."""
+    """Return whether a text orders a builder to stop building: "stop!"."""
     return _plain(text) in listed("stopping")
 
 
