@@ -146,7 +146,7 @@ def test_colours_in_a_line_are_named_in_one_message() -> None:
     target = grid_of((0, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE), (0, 2, 0, GREEN))
     (step,) = decompose(EMPTY, target)
     assert render(step.instruction) == (
-        "Build a tower of red, 2 blue and green blocks from bottom to top, at the centre, on the ground."
+        "Build a tower of 1 red, 2 blue and 1 green blocks from bottom to top, at the centre, on the ground."
     )
 
 

@@ -93,7 +93,7 @@ def shape_listed(value: tuple[Shape, tuple[int, ...]], **constants: Any) -> Iter
 
 
 def run(value: tuple[int, ...], n: int | None = None) -> Iterator[Slots]:
-    if len(set(value)) == 1 and (n is not None or len(value) > 1):
+    if len(set(value)) == 1 and n in (None, len(value)):
         yield {"n": len(value) if n is None else None, "c": value[0]}
 
 
