@@ -195,6 +195,10 @@ def test_upstream_rules(pack: Path, stats: dict[str, Any]) -> None:
 def test_the_report_names_what_is_missing(corpus: Corpus) -> None:
     report = corpus.report()
     assert "93 outside_zone" in str(report)
+    for entry in report.skipped:
+        if entry.reason is CorpusSkip.OUTSIDE_ZONE:
+            state = corpus.sessions[entry.name][entry.number]
+            assert entry.detail == f"{len(state.outside)} blocks"
     missing = next(entry for entry in report.skipped if entry.reason is CorpusSkip.NO_POSE)
     assert missing.number is not None
     assert corpus.sessions[missing.name][missing.number].feet is None
