@@ -141,7 +141,7 @@ def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, colo
         ),
         (
             Build(Shape("tower", (3,)), (RED, BLUE, BLUE), At((0, -1, 0))),
-            "Build a tower of red and 2 blue blocks from bottom to top, at the centre, on the ground.",
+            "Build a tower of 1 red and 2 blue blocks from bottom to top, at the centre, on the ground.",
         ),
         (
             Build(Shape("wall", (4, 3), ("south",)), (RED,), At((0, -1, 0))),

@@ -497,7 +497,7 @@ def _positioned(
         kind, standing = Kind.TOWER, None
     if kind is Kind.TOWER and standing is False:
         raise Contradiction("tower and level")
-    single = kind is Kind.BLOCK and count == 1 and not mods.each
+    single = kind is Kind.BLOCK and count == 1
     reject_if(single and (mods.way is not None or mods.axis is not None))
     if single and standing is not None:
         raise Contradiction(f"one block and {property_words('standing', standing)}")

@@ -547,7 +547,8 @@ class _Placing:
             raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
         if shape or new.each or count in (1, None):
             one = replace(new, count=count if new.each and not shape else 1)
-            return replace(self, new=one).for_each(groups)
+            lines = replace(self, new=one).for_each(groups)
+            return lines if shape or one.count != 1 else self.as_stated(lines)
         return self.in_all(groups, count or 0)
 
     def solid(self) -> tuple[tuple[int, int, int], frozenset[tuple[int, int]]]:
