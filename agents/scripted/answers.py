@@ -414,7 +414,7 @@ def overview(target: Grid, parts: list[tuple[Cell, ...]], fits: Callable[[str], 
     for count in sorted({len(parts), *range(1, len(parts))}, reverse=True):
         named = _named(largest[:count], now)
         mainly = "" if count == len(parts) else "mainly "
-        said = f"It has {len(parts)} parts and is {size}: {mainly}{listed(named)}."
+        said = f"The structure is {size}: {mainly}{listed(named)}."
         if len(named) <= MAX_NAMED and fits(said) and len(parts) > 1:
             return said
     return ""

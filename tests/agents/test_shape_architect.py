@@ -303,8 +303,8 @@ def test_an_overview_comes_first_and_is_no_request() -> None:
     assert played.completed
     first, *_ = played.dialogue
     assert first.text == (
-        "It has 3 parts and is 3 from west to east and 3 high: two red towers of two blocks and on top of them a blue "
-        "row of three blocks."
+        "The structure is 3 from west to east and 3 high: two red towers of two blocks and on top of them a blue row "
+        "of three blocks."
     )
     assert played.dialogue[1].role is Role.ARCHITECT, "the builder asks nothing"
 
