@@ -545,8 +545,8 @@ def test_what_is_said_while_it_builds(second: str, reds: int, purples: int, word
         action = builder.act(game.observe(game.agent_of["builder"]))
         said.append(action["say"])
         built = int((game.view_of("builder").worlds.grid[0] == 5).sum())
-        told = built == 3 and second not in reader.asked and "Okay." not in said
-        game.tick({"architect": second} if told else {}, {"builder": action["act"]})
+        speaks = built == 3 and second not in reader.asked and "Okay." not in said
+        game.tick({"architect": second} if speaks else {}, {"builder": action["act"]})
     colors = game.view_of("builder").worlds.grid[0]
     assert [int((colors == color).sum()) for color in (RED, 5)] == [reds, purples]
     assert words in said

@@ -14,7 +14,6 @@ from benchmarks.dialogues import Session, from_true_world, in_own_world, read_so
 from iglu_marl.core.scoring import micro
 
 WRITTEN = [str(ROOT / f"tests/language/{name}.json") for name in ("dialogues-architect", "dialogues-both")]
-recorded = pytest.mark.skipif(not RecordedModel().replies, reason="no reply is recorded yet")
 
 
 def outcomes(sessions: list[Session]) -> tuple[Counter[str], int]:
@@ -26,7 +25,6 @@ def outcomes(sessions: list[Session]) -> tuple[Counter[str], int]:
     return Counter(turn["outcome"] for turn in turns), finished
 
 
-@recorded
 @pytest.mark.parametrize("sources", [["bundled"], WRITTEN], ids=["unseen third", "written dialogues"])
 def test_dialogues_that_models_wrote(sources: list[str]) -> None:
     sessions = [one for source in sources for one in read_source(source)]
@@ -37,7 +35,6 @@ def test_dialogues_that_models_wrote(sources: list[str]) -> None:
     assert finished >= 0.9 * len(sessions)
 
 
-@recorded
 def test_requests_that_nobody_wrote_rules_for() -> None:
     sessions = read_source(str(ROOT / "tests/language/requests-12.json"))
     found, _ = outcomes(sessions)
@@ -46,7 +43,6 @@ def test_requests_that_nobody_wrote_rules_for() -> None:
     assert found["wrong"] <= 1
 
 
-@recorded
 def test_people_in_minecraft() -> None:
     reader = RecordedReader()
     sessions = read_source(str(shared_folder() / "data/mdc.zip"))[4::8][:10]

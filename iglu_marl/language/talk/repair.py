@@ -182,12 +182,12 @@ def is_remark(text: str, context: Context) -> bool:
         return False
     if not rest:
         return True
-    told = changing_words() | listed("acting") | listed("referring")
-    told |= grammar().words_of("number", "side") - {"one", "a"}
+    meaningful = changing_words() | listed("acting") | listed("referring")
+    meaningful |= grammar().words_of("number", "side") - {"one", "a"}
     if (
         rest[0].split("'")[0] not in remarking_words()
         or any(" ".join(said).startswith(phrase) for phrase in listed("want"))
-        or not told.isdisjoint(rest)
+        or not meaningful.isdisjoint(rest)
         or (begins_with_verb(text) and not grammar().words_of("noun1", "nounn").isdisjoint(said))
         or any(core[0] in listed("locating") for core in bare(said))
         or any(is_number(word) or near(word, grammar().words_of("color")) for word in rest)
