@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pkgutil import resolve_name
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from iglu_marl import Agent, AgentError, GameConfig, Role
 from iglu_marl.agents.learned import zoo
@@ -59,6 +59,11 @@ _READER_OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+def reader_of(builder: str | None) -> Literal["grammar", "model"]:
+    """Return what reads an architect's words for a builder, by its name."""
+    return "model" if re.match(r"(scripted-)?llm\b", builder or "") else "grammar"
+
+
 def agents_for(
     env: Any, architect: str = "scripted", builder: str = "scripted", reader: str | None = None
 ) -> dict[Any, Agent]:
@@ -84,7 +89,7 @@ def agents_for(
     for role, name in names.items():
         named(name, role)
     if reader is None:
-        reader = "model" if "llm" in re.split("[-:]", builder) else ""
+        reader = "model" if reader_of(builder) == "model" else ""
     return {
         player: seated(names[role_of(player)], env, agent, reader=reader)
         for agent, player in players_of(env).items()

@@ -38,20 +38,24 @@ _WAYS = ("north", "east", "south", "west", "left", "right", "front", "behind", "
 _UNREAD = (Reason.EMPTY, Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
 _POLITE = {"can", "could", "would", "will", "you", "me", "please"}
 MOST_WORDS = 6  # maximum length of a quoted part in a refusal
-ENDLESS = 1 << 16  # more characters than a message has
 
 Fits = Callable[[str], bool]
 
 
-def objection(heard: Understanding, fits: Fits, grid: Any = None, context: Context | None = None) -> str:
-    """Return the question about an instruction, or the reason against it: the fullest form that fits a message."""
+def objection(
+    heard: Understanding, fits: Fits, grid: Any, context: Context, *, with_examples: bool = True
+) -> str:
+    """Return the question about an instruction, or the reason against it: the fullest form that fits a message.
+
+    with_examples: whether a refusal may show example requests; token chat lacks their words.
+    """
     failure = heard.found
     assert isinstance(failure, Failure)
-    return next(text for text in _forms(heard, failure, fits, grid, context) if fits(text))
+    return next(text for text in _forms(heard, failure, grid, context, with_examples) if fits(text))
 
 
 def _forms(
-    heard: Understanding, failure: Failure, fits: Fits, grid: Any, context: Context | None
+    heard: Understanding, failure: Failure, grid: Any, context: Context, with_examples: bool
 ) -> Iterator[str]:
     reason = failure.reason
     if reason is Reason.UNKNOWN_WORD and failure.suggestion:
@@ -59,7 +63,7 @@ def _forms(
     colors_read = _colors_said(heard.text) <= _colors_of(heard.instruction)
     unread = heard.instruction is None and reason in _UNREAD
     if unread or (failure.missing == "color" and not colors_read):
-        yield from _refusals(heard.text, failure, fits)
+        yield from _refusals(heard.text, failure, with_examples)
     if reason is Reason.WRONG_COLOR:
         yield say(DialogueAct.WRONG_COLOR, failure.color)
     if reason is Reason.NO_MATCH and isinstance(heard.instruction, CellEdit):
@@ -76,13 +80,13 @@ def _forms(
     yield say(_QUESTIONS.get(failure.missing or "", DialogueAct.NOT_UNDERSTOOD))
 
 
-def _refusals(text: str, failure: Failure, fits: Fits) -> Iterator[str]:
+def _refusals(text: str, failure: Failure, with_examples: bool) -> Iterator[str]:
     """Return refusals of a text that was not read, with two example requests, one and none."""
     quoted = " ".join(words(failure.detail)[:MOST_WORDS])
     act = DialogueAct.UNKNOWN_NAMED if failure.reason is Reason.UNKNOWN_WORD else DialogueAct.NOT_READ
     is_said = quoted and f" {quoted} " in f" {' '.join(words(text))} "
     refusal = say(act, word=quoted) if is_said else say(DialogueAct.NOT_UNDERSTOOD)
-    if not fits(" " * ENDLESS):  # token chat, in which spaces cost nothing, lacks the words of examples
+    if with_examples:
         nearest = sorted(example_requests(), key=lambda example: -_overlap(text, example))[:2]
         for examples in (nearest, nearest[:1]):
             listed = " or ".join(f"\u201c{example}\u201d" for example in examples)

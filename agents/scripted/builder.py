@@ -171,7 +171,7 @@ class ScriptedBuilder(BuilderBase):
         """Answer a question about the world or itself; return whether the text is one."""
         goal, pending = self._executor.goal(), self.discourse.pending
         grid, context = self._executor.settled, self.discourse.context
-        asking = "" if pending is None else objection(pending, self._fits, grid, context)
+        asking = "" if pending is None else self._objection(pending)
         now = ConversationState(grid, goal, grid, (), grid, context)
         found = replies(text, now, asking)
         if found:
@@ -187,9 +187,13 @@ class ScriptedBuilder(BuilderBase):
             self._executor.settle()
             self._executor.changes = {}
             self._executor.tidy_up()
-            self._remark = objection(heard, self._fits, self._executor.settled, self.discourse.context)
+            self._remark = self._objection(heard)
             return
-        self._drop(objection(heard, self._fits, self._executor.settled, self.discourse.context))
+        self._drop(self._objection(heard))
+
+    def _objection(self, heard: Understanding) -> str:
+        grid, context = self._executor.settled, self.discourse.context
+        return objection(heard, self._fits, grid, context, with_examples=not self._dialogue.tokens)
 
     def _fits(self, text: str) -> bool:
         length = len(self._dialogue.codec.encode(text)) if self._dialogue.tokens else len(text)

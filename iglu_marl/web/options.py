@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,11 +43,6 @@ SERVER_TEXTS = (LINK, PLACEHOLDER, NO_CODE, NOT_INVITED, DEVICE, FULL, LATER, AL
 def shown_name(agent: str) -> str:
     """Return an agent's name as people see it: of a language model, without its endpoint."""
     return agent.partition("@")[0] if agent.startswith("llm:") else agent
-
-
-def reader_of(builder: str | None) -> Reader:
-    """Return what reads an architect's words for a builder, by its name."""
-    return "model" if re.match(r"(scripted-)?llm\b", builder or "") else "grammar"
 
 
 def bundled_tasks() -> dict[str, Task]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from iglu_marl.agents.registry import reader_of
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.task import Task
@@ -25,7 +26,7 @@ from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import AGENTS, PERSON, ServerOptions, reader_of
+from iglu_marl.web.options import AGENTS, PERSON, ServerOptions
 from iglu_marl.web.partners import Partner, Thinking, act_at_once
 from iglu_marl.web.rooms import Client, Room, Rooms
 from iglu_marl.web.server import options_for

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.agents.registry import game_options, partner_for
+from iglu_marl.agents.registry import game_options, partner_for, reader_of
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import ConfigError, IgluMarlError, StateError
 from iglu_marl.core.files import PRIVATE, write_text
@@ -36,7 +36,7 @@ from iglu_marl.recording.values import player_of
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web import clock
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, reader_of, shown_name
+from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, shown_name
 from iglu_marl.web.partners import Partner, Thinking
 
 WORDS_WAITING = 8  # queued messages of a person

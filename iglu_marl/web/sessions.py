@@ -24,6 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from iglu_marl.agents.registry import reader_of
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
@@ -34,7 +35,7 @@ from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.limits import MESSAGE_BYTES, POLICY, json_of, same_origin
-from iglu_marl.web.options import DEVICE, LATER, LINK, NO_CODE, NOT_INVITED, PERSON, PLACEHOLDER, reader_of
+from iglu_marl.web.options import DEVICE, LATER, LINK, NO_CODE, NOT_INVITED, PERSON, PLACEHOLDER
 from iglu_marl.web.pairing import READY_S, Queue
 from iglu_marl.web.rooms import Room, Rooms
 from iglu_marl.web.study import ASKING, CODE, OVER, Round, Study
