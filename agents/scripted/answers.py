@@ -24,6 +24,7 @@ from iglu_marl.language import Blocks, Context, DialogueAct, Failure, Scene, ans
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.instructions import render_place, rendered
 from iglu_marl.language.grammar.scene_sentences import parse_question
+from iglu_marl.language.meaning.blocks import Reason
 from iglu_marl.language.meaning.context import Resolution, Unresolved
 from iglu_marl.language.meaning.references import Anaphor, At, Item, Reference, resolve
 from iglu_marl.language.meaning.regions import connected
@@ -62,6 +63,11 @@ _OF_NOTHING = {
     "left": "Nothing more.",
     "missing_check": "No.",
 }
+_UNTOLD = {
+    Reason.NO_DIRECTION: "I can't tell: counted from which end?",
+    Reason.NO_VIEW: "I can't tell which way you look.",
+}
+"""What a question leaves open, by the reason why its reference means nothing."""
 _OF_SEVERAL = (*_OF_NOTHING, "color", "place")  # kinds with an answer if more things fit than the words say
 _OF_GRID = ("which_check", "remove_check")  # kinds about the request, and about what stands there
 _OF_BUILD = ("left", "right", "missing_check", "complete_check")  # kinds that compare things with the build
@@ -96,6 +102,13 @@ class ConversationState:
         """The same when the structure is complete."""
         goal = self.target
         return replace(self, grid=goal, base=goal, goal=goal, cells=(), built=self.grid)
+
+    @property
+    def begun(self) -> ConversationState:
+        """The same where "it" is what stands of the request, while only a part of it does."""
+        there = tuple(cell for cell in self.cells if cell not in self.open_cells)
+        asked_about = 0 < len(there) < len(self.cells) and set(self.context.last) == set(self.cells)
+        return replace(self, context=replace(self.context, last=there)) if asked_about else self
 
     def heard(self, text: str) -> ConversationState:
         """The same for a text: "north of a red block" is of any of them, not of the one that was talked about."""
@@ -159,13 +172,15 @@ def answers(question: Asked, now: ConversationState) -> list[str]:
         if kind == "scene":
             return [_scene(now.finished, about["of"])]
         if "of" in about and kind not in _OF_GRID:
-            return of_things(now.finished, kind, **about)
+            return of_things(now.begun.finished, kind, **about)
         if not now.cells and kind not in (*OF_WHOLE, "remove_check"):
             return list(facts.left())
         if fact != kind and fact in _HOLDS:
             return _verdict(_HOLDS[fact](facts, **about), getattr(facts, fact)())
         return list(give(**about)) if (give := getattr(facts, kind, None)) else []
-    except (DialogueError, Unresolved):
+    except (DialogueError, Unresolved) as error:
+        if isinstance(error, Unresolved) and error.failure.reason in _UNTOLD:
+            return [_UNTOLD[error.failure.reason]]
         claimed = now.cells and kind in ("place_check", "put_check", "way_check")
         return [f"No: {place_of(now.about[0])}." if claimed else "There is no such thing."]
 
@@ -175,7 +190,10 @@ def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
     of = Blocks(count=None) if question.kind in ("whole", "parts") else dict(question.about).get("of")
     if of in (None, Anaphor()) or question.kind in (*_OF_GRID, "scene"):
         return ()
-    items, _ = _meant(of, now.finished)
+    try:
+        items, _ = _meant(of, now.finished)
+    except Unresolved:
+        return ()
     cells = tuple(cell for item in items for cell in item)
     all_of_it = len(cells) == np.count_nonzero(now.finished.grid) and question.kind not in (
         "whole",
@@ -292,6 +310,8 @@ def things(of: Reference, setting: Resolution) -> tuple[list[Item], bool]:
     try:
         items, several = resolve(of, setting), False
     except Unresolved as error:
+        if error.failure.reason in _UNTOLD:
+            raise
         inner, items, several = error.failure.reference, list(error.failure.choices), True
         if isinstance(inner, Blocks) and inner != of and items:  # "north of a red block": of any of them
             whole: Any = of
@@ -636,13 +656,20 @@ class _Facts:
     def remove_check(self, of: Reference) -> Iterator[str]:
         grid, items = self.now.grid, self.find(of, self.now.grid)
         cells = [cell for cell in sorted(set().union(*items)) if color_at(grid, cell)]
+        if of == Anaphor() and self.now.wrong:
+            cells = self.now.wrong  # a mistake is what one would remove
         spare = [cell for cell in cells if color_at(grid, cell) != color_at(self.now.target, cell)]
         if not cells:
-            yield "There is nothing to remove."
+            standing = cells_where((grid != 0) & (grid != self.now.target))
+            nothing = "There is nothing to remove." if not standing else "No, there is no such thing."
+            yield from (f"{nothing} {text}" for text in self.spare() if standing)
+            yield nothing
         elif 0 < len(spare) < len(cells):
             yield f"Only {counted(color_at(grid, cell) for cell in spare)}: {'; '.join(map(place_of, spare))}."
             yield f"Only {many(len(spare))}."
         else:
+            if cells == self.now.wrong and len(cells) == 1:
+                yield f"Yes, please remove the {color_name(color_at(grid, cells[0]))} block {place_of(cells[0])}."
             yield f"{'Yes, please remove' if spare else 'No, leave'} {'it' if len(cells) == 1 else 'them'}."
 
     def put_check(self, new: Any, mods: Any) -> Iterator[str]:

@@ -371,16 +371,21 @@ ROW = "it starts at the centre, on the ground, going east."
 STRAY = "The blue block 4 blocks east and 4 south of the centre, on the ground, is not right: please take it away."
 
 
+REMOVE_IT = "Yes, please remove the blue block 4 blocks east and 4 south of the centre, on the ground."
+
+
 @pytest.mark.parametrize(
     ("question", "at_first", "with_a_mistake", "complete"),
     [
-        ("Should I remove it?", "There is nothing to remove.", "No, leave it.", "No, leave them."),
-        ("Do I have to break it?", "There is nothing to remove.", "No, leave it.", "No, leave them."),
-        ("Shall we remove it?", "There is nothing to remove.", "No, leave it.", "No, leave them."),
+        ("Should I take it away?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
+        ("Does it have to go?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
+        ("Should I remove it?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
+        ("Do I have to break it?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
+        ("Shall we remove it?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
         (
             "Should I remove the blue block?",
             "There is nothing to remove.",
-            "Yes, please remove it.",
+            REMOVE_IT,
             "No, leave them.",
         ),
         (
@@ -502,3 +507,19 @@ def test_questions_about_a_scene_take_an_indefinite_reference() -> None:
     assert isinstance(asked, SceneQuestion)
     grid = blocks_to_grid([(0, -1, 0, RED), (1, -1, -2, BLUE), (3, -1, -4, BLUE), (0, -1, 3, BLUE)])
     assert ask(asked.program, LanguageScene(grid)) == 2
+
+
+def test_questions_about_a_request_that_is_begun() -> None:
+    """What the builder calls "it" is what stands of the tower; a mistake of another colour is named."""
+    target = blocks_to_grid([(0, y, 0, BLUE) for y in (-1, 0, 1)])
+    begun, with_purple = (blocks_to_grid(blocks) for blocks in ([(0, -1, 0, BLUE)], [(4, -1, 4, 5)]))
+    person = Person(target, EMPTY, level="shapes")
+    person.says()
+    person.grid = begun
+    assert person.says("What comes on top of it?") == "2 blue blocks."
+    person.grid = with_purple
+    place = "4 blocks east and 4 south of the centre, on the ground"
+    assert person.says("Should I remove the blue block?") == (
+        f"No, there is no such thing. Remove one purple block: {place}."
+    )
+    assert person.says("Is it wrong?") == f"The purple block {place}, is not right: please take it away."
