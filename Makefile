@@ -11,7 +11,7 @@ DEV := $(VENV)/.installed-dev
 CODE := setup.py iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check lint types format bench trust trust-quick docs docs-serve rllib adapters lock sbom clean
+.PHONY: help setup demo test test-fast check lint types format bench figures figures-write trust trust-quick docs docs-serve rllib adapters lock sbom clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -73,6 +73,15 @@ format: setup  ## rewrite the code in the project's format
 
 bench: setup  ## measure, and print the table
 	$(PY) -m benchmarks.speed
+
+# Tables between marks in the pages are made by the commands in the marks (benchmarks/figures.py).
+COG := $(PY) -m cogapp -P -I . -p 'from benchmarks import figures' --verbosity=1
+PAGES ?= $(shell grep -ls '\[\[\[cog' docs/*.md)
+figures: setup  ## run the commands of the figures in the pages; fails where a page differs
+	$(COG) --check --diff $(PAGES)
+
+figures-write: setup  ## write these figures into the pages
+	$(COG) -r $(PAGES)
 
 trust: setup  ## look for what breaks the package, for half an hour (docs/reliability.md)
 	$(PY) -m benchmarks.trust

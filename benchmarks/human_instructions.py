@@ -1,4 +1,4 @@
-"""Share of human instructions that are understood: `python -m benchmarks.human_instructions --data PATH`.
+"""Share of human instructions that are understood: `python -m benchmarks.human_instructions [--data PATH]`.
 
 PATH is the IGLU single-turn data (zip or folder), or its table alone as a csv file, which gives the parse share only.
 Results of understood instructions are compared with what another person built from the same instruction ("a second
@@ -36,9 +36,9 @@ class Sample:
     original: npt.NDArray[Any] | None = None
 
 
-def samples_of(path: str) -> list[Sample]:
+def samples_of(path: str | None) -> list[Sample]:
     """Return the different games of a table (those found clear) or of a data set (those that were built)."""
-    if path.endswith(".csv"):
+    if path is not None and path.endswith(".csv"):
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = {row["GameId"]: row for row in csv.DictReader(file) if row["IsInstructionClear"] == "Yes"}
         return [Sample(name, row["InputInstruction"]) for name, row in rows.items()]
@@ -114,7 +114,9 @@ def share_of(rows: list[dict[str, Any]], name: str) -> float:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = make_parser("human_instructions", __doc__)
-    parser.add_argument("--data", required=True, help="the single-turn data, or its table as csv")
+    parser.add_argument(
+        "--data", help="the single-turn data, or its table as csv; default: where `iglu-marl data` finds it"
+    )
     parser.add_argument("--count", type=int, help="largest number of instructions")
     parser.add_argument("--examples", type=int, default=0, help="number of examples to print per result")
     args = parser.parse_args(arguments)
