@@ -550,3 +550,12 @@ def test_what_is_said_while_it_builds(second: str, reds: int, purples: int, word
     colors = game.view_of("builder").worlds.grid[0]
     assert [int((colors == color).sum()) for color in (RED, 5)] == [reds, purples]
     assert words in said
+
+
+@pytest.mark.parametrize(("before", "act"), [("How many are there?", "remark"), ("Okay.", "request")])
+def test_an_answer_is_one_to_what_was_said_last(before: str, act: str) -> None:
+    heard = Discourse()
+    heard.hear("Put a green block on the blue block.", blocks_to_grid([(0, -1, 0, 1)]))
+    heard.overhear("What is it?")
+    heard.overhear(before)
+    assert heard.hear("Yes, a red block.", blocks_to_grid([(0, -1, 0, 1)])).act == act

@@ -13,6 +13,7 @@ from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import (
     Blocks,
     CellEdit,
+    Context,
     DialogueAct,
     Failure,
     TemplateCodec,
@@ -410,3 +411,19 @@ def test_instructions_are_no_small_talk(edit, rng):
 def test_wrong_small_talk_is_refused(talk, color):
     with pytest.raises(DialogueError):
         say(talk, color)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Remove the masts.", "All masts should go."),
+        ("Paint the legs red.", "All legs should be red."),
+        ("Move the mast one block east.", "Move the mast 1 block east."),
+        ("These are the legs.", "These are the legs."),
+    ],
+)
+def test_what_has_a_name_can_be_said_and_read_back(text: str, said: str) -> None:
+    names = Context(names={"mast": ((0, -1, 0), (0, 0, 0)), "leg": ((1, -1, 0),)})
+    meant = parse(text, names)
+    assert say(meant) == said
+    assert parse(said, names) == meant

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from iglu_marl.core.grid import cell_index, color_id
+from iglu_marl.core.grid import blocks_to_grid, cell_index, color_id
 from iglu_marl.language import Context, Discourse, Failure, parse
 from iglu_marl.language.grammar.reader import instruction_words, respelled
 from iglu_marl.language.grammar.spelling import LONGEST, near
@@ -176,3 +176,15 @@ def test_unknown_words_are_named_with_the_nearest_known_one(text: str, word: str
     failure = parse(text)
     assert isinstance(failure, Failure)
     assert (failure.missing, failure.detail, failure.suggestion) == ("word", word, suggestion)
+
+
+@pytest.mark.parametrize(
+    ("answer", "cell"),
+    [("the green one", (0, 2, 0)), ("the blue one", (0, 1, 0)), ("the upper one", (0, 2, 0))],
+)
+def test_a_reading_is_chosen_by_what_it_would_remove(answer: str, cell: tuple[int, int, int]) -> None:
+    """The block "at the top of the blue tower" is its highest, or the one on it."""
+    world = blocks_to_grid([(0, -1, 0, 1), (0, 0, 0, 1), (0, 1, 0, 1), (0, 2, 0, color_id("green"))])
+    heard = understand("Remove the blocks at the top of the blue tower.", world)
+    assert set(heard.found.choices) == {((0, 1, 0),), ((0, 2, 0),)}
+    assert understand_answer(heard, answer, world).found[0].cells == (cell,)

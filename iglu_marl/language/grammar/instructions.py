@@ -32,9 +32,18 @@ from iglu_marl.language.grammar.speaker import (
     spelled,
 )
 from iglu_marl.language.grammar.templates import words
-from iglu_marl.language.meaning.blocks import MAX_CHARACTERS, MAX_WORDS, CellEdit, EditKind, Failure, Reason
+from iglu_marl.language.meaning.blocks import (
+    MAX_CHARACTERS,
+    MAX_WORDS,
+    CellEdit,
+    EditKind,
+    Failure,
+    Reason,
+    walk,
+)
 from iglu_marl.language.meaning.context import Context
 from iglu_marl.language.meaning.references import Where
+from iglu_marl.language.meaning.shapes import Noun
 from iglu_marl.language.meaning.verbs import Build, Facing, Instruction, Pick, Sequence
 
 __all__ = [
@@ -107,7 +116,8 @@ def _by_any_rules(instruction: Instruction, error: DialogueError) -> Wording:
     """
     words = " . ".join(map(" ".join, _sentences_by_any_rules(instruction, error))).split()
     text: Wording = Together((*words, "."))
-    if read_text(spelled(plainest(text))) != instruction:
+    named = frozenset(part.word for part in walk(instruction) if isinstance(part, Noun))
+    if read_text(spelled(plainest(text)), named) != instruction:
         raise error
     return text
 
