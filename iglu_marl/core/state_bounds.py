@@ -70,6 +70,9 @@ BOUNDS: Mapping[str, tuple[Any, Any]] = {
     "target": _COLOR,
     "spare": (0, 0),
     "edits": _CLOCK,
+    "shaping": (-_LARGEST, _LARGEST),
+    "potential": (-_LARGEST, _LARGEST),
+    "has_potential": _FLAG,
     **RULE_BOUNDS,
 }
 """Smallest and largest value of each field of `WORLD`, by entry where they differ."""

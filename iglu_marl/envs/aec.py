@@ -55,7 +55,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self._setup.start(seed, options)
         agents = self.possible_agents
         self.agents = list(agents)
-        self._cut = dict.fromkeys(agents, False)
+        self._cut, self._shaping = dict.fromkeys(agents, False), {}
         self.rewards = dict.fromkeys(agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(agents, 0.0)
         self.terminations = dict.fromkeys(agents, False)
@@ -85,7 +85,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         outcome = self._episode.advance({agent: move})
         rewards, totals, infos = self.rewards, self._cumulative_rewards, self.infos
         totals[agent] = 0.0
-        for name, reward in outcome.rewards.items():
+        for name, reward in self._pay(outcome).items():
             rewards[name] = reward
             totals[name] += reward
             infos[name] = self._info(name)

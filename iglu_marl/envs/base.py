@@ -151,11 +151,11 @@ class EnvCore:
         task = sample_task(self.tasks if task is None else task, self.rng, adapt, self.check)
         if poses is None and (start := pose or task.pose) is not None:
             poses = self.read_start(start)
-        schedule, wrong_scale = self.config.wrong_schedule, None
-        if schedule is not None:
+        schedules = self.config.schedules
+        if schedules:
             self.clock.close(0, int(self.episode.worlds.steps[0]))
-            wrong_scale = float(self.clock.value(schedule, 0))
-        self.episode.begin(task, poses, from_recording, wrong_scale)
+        scales = {name: float(self.clock.value(schedule, 0)) for name, schedule in schedules.items()}
+        self.episode.begin(task, poses, from_recording, scales)
 
     def _read_options(self, options: Mapping[str, Any] | None) -> tuple[Task | None, list[Pose] | None]:
         if options is None:

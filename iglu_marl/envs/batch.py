@@ -147,7 +147,7 @@ class Batch:
         self.prepared = Prepared(setup.episode.rules, self.chat, recorded, team)
         self._adapt = adapt
         self.sampling = TaskSampling(self.count, self._played, self.prepared, setup.check)
-        self.clock, self.schedule = TrainingClock(self.count), setup.config.wrong_schedule
+        self.clock, self.schedules = TrainingClock(self.count), setup.config.schedules
         self._source: Any = None
         self._pose: Pose | None = None  # where episodes begin; None: at the tasks' poses
         self._has_next = np.zeros(self.count, np.bool_)
@@ -322,12 +322,12 @@ class Batch:
     def _begin(self, chosen: Indices, numbers: Indices, poses: Array | None = None) -> None:
         prepared = self.prepared
         words, rows = self.worlds.state.view(np.uint64).reshape(self.rows, -1), self.rows_of(chosen)
-        if self.schedule is not None:
+        if self.schedules:
             self.clock.close(chosen, self.worlds.steps[chosen * self.team])
         begin_many(words, prepared.words, rows, np.repeat(numbers, self.team), 0, len(rows))
-        if self.schedule is not None:
-            values = self.clock.value(self.schedule, chosen)
-            self.worlds.wrong_scale[rows] = np.repeat(values, self.team)
+        for name, schedule in self.schedules.items():
+            values = self.clock.value(schedule, chosen)
+            getattr(self.worlds, name)[rows] = np.repeat(values, self.team)
         self.tasks[chosen] = prepared.tasks[numbers]
         self._has_next[chosen] = prepared.has_next[numbers]
         self._objectives[chosen] = prepared.objectives[numbers]
@@ -385,6 +385,12 @@ class Batch:
             self._next_subtask(world)
         np.logical_or(*self.ends(), out=self.over)
         return bool(self.over.any())
+
+    @property
+    def rewards(self) -> Array:
+        """The rewards of the last step of lone builders with shaping, float64 [count]; without it a view."""
+        own = self.shown.reward
+        return own + self.worlds.shaping if self.setup.config.shaping else own
 
     def ends(self) -> tuple[Any, Any]:
         """Return which episodes are terminated and which truncated, bool [count]; views for lone builders."""

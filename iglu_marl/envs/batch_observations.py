@@ -37,6 +37,7 @@ class BatchObsSpec:
     events: bool = False
     computed: Collection[str] = ()  # fields of `Sights`
     radius: int = 1
+    max_wrong_cells: int = 1
     conventions: Conventions = OWN
     grid_dtype: str = "int8"
     layout: Layout = "hwc"
@@ -88,6 +89,7 @@ class BatchObsSpec:
             count,
             self.computed,
             radius=self.radius,
+            max_wrong_cells=self.max_wrong_cells,
             conventions=self.conventions,
             dtype=np.dtype(self.grid_dtype),
         )

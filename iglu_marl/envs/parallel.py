@@ -40,7 +40,7 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
         self._setup.start(seed, options)
         agents = self.possible_agents
         self.agents = list(agents)
-        self._cut = dict.fromkeys(agents, False)
+        self._cut, self._shaping = dict.fromkeys(agents, False), {}
         return self._observations(), {agent: self._info(agent) for agent in agents}
 
     def _observations(self) -> ByAgent:
@@ -60,13 +60,14 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
         read = {agent: self._read(agent, actions[agent]) for agent in agents}
         self._cut = {agent: cut for agent, (_, cut) in read.items()}
         outcome = self._episode.advance({agent: move for agent, (move, _) in read.items()})
+        rewards = self._pay(outcome)
         if outcome.terminated or outcome.truncated:
             self.agents = []
         if self.render_mode == "human":
             self.render()
         return (
             self._observations(),
-            outcome.rewards,
+            rewards,
             dict.fromkeys(agents, outcome.terminated),
             dict.fromkeys(agents, outcome.truncated),
             {agent: self._info(agent) for agent in agents},

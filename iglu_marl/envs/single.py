@@ -156,6 +156,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._architect_observer = architect_observer(config, self._episode.chat, draw_view)
         self._read_target = target_info(controls.conventions)
         self._informs = True
+        self.own_rewards: dict[str, float] | None = None  # of the last step, where shaping is paid besides
         self._listening = False  # while the architect acts, within reset or step
         self._given: Any = config.tasks
         self._fixed_pose: Pose | None = None
@@ -297,6 +298,9 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             raise StateError("the episode is over or has not begun: call reset() before step()")
         records, index = self._controls.encode(action, out=self._control)
         reward = episode.builder_acts(records, index)
+        if self.config.shaping:
+            self.own_rewards = {BUILDER: reward}
+            reward += episode.take_shaping()[BUILDER]
         terminated, truncated = bool(worlds.terminated[0]), bool(worlds.truncated[0])
         if worlds.floor[0] == ARCHITECT and not (terminated or truncated):
             self._architect_speaks()
@@ -331,10 +335,13 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         episode = self._episode
         if not self._informs:
             return {}
-        return {
+        info = {
             "target_grid": self._read_target(episode),
             "event": EVENTS[episode.worlds.event[0]],
         }
+        if self.config.shaping:
+            info["shaping"] = float(episode.worlds.shaping[0])
+        return info
 
     def render(self) -> Any:
         """Return the composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
@@ -418,7 +425,7 @@ class GridworldEnv(SingleAgentEnv):
             "single" if architect is None else "instructed",
             f"IGLUGridworld{'-v0' if 'pov' in default_sees else 'Vector-v0'}"
             f" with a {'recorded dialogue' if architect is None else 'live architect'}",
-            besides=("target_egocentric",) * target_egocentric,
+            besides=("target_egocentric",) * target_egocentric + ("target_grid",) * target_in_obs,
             aliases={} if render_size is None else {"pov_size": "render_size"},
         )
         sights = {"render": (render, True, ("pov",)), "vector_state": (vector_state, True, ("pose", "grid"))}

@@ -19,7 +19,7 @@ from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvCore, draw_view
 from iglu_marl.envs.batch_observations import batched
 from iglu_marl.game.chat import Chat, TokenChat
 from iglu_marl.game.config import GameConfig
-from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
+from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Outcome, Say
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 from iglu_marl.tasks.bundled import default_tasks
 
@@ -125,6 +125,9 @@ class TwoAgentGame(SpacesByAgent):
     """Mixin: the game behind a PettingZoo environment."""
 
     metadata = METADATA
+    own_rewards: dict[str, float] | None = None
+    """Rewards of the last step without shaping, by agent; None where they are the rewards."""
+    _shaping: Mapping[str, float] = {}  # in the last step, by builder
 
     def _set_up(self, config: GameConfig, teams: bool = True) -> None:
         self.config = config
@@ -190,6 +193,12 @@ class TwoAgentGame(SpacesByAgent):
 
     # -- actions
 
+    def _pay(self, outcome: Outcome) -> dict[str, float]:
+        """Return the rewards of a move by agent, with shaping."""
+        self._shaping = outcome.shaping
+        self.own_rewards = outcome.rewards if outcome.shaping else None
+        return outcome.paid
+
     def _read(self, agent: str, action: Any) -> tuple[Move, bool]:
         """Return an agent's move, and whether its text was cut. Changes nothing."""
         if agent not in self._builders:
@@ -222,6 +231,9 @@ class TwoAgentGame(SpacesByAgent):
             info["intersection"] = int(worlds.best[0])
             info["target_blocks"] = int(worlds.target_blocks[0])
             info["blocks"] = int(worlds.blocks[0])
+            if self.config.shaping:
+                by_builder = {name: self._shaping.get(name, 0.0) for name in builders}
+                info["shaping"] = by_builder if len(builders) > 1 else by_builder[BUILDER]
         if self._cut[agent]:
             info["message_cut"] = True
         return info

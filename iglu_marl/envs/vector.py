@@ -41,7 +41,7 @@ from iglu_marl.game.episode import EVENTS
 from iglu_marl.game.seats import GameSeat, check_agent, takes
 from iglu_marl.rendering.renderer import Layout
 
-INFO_KEYS = ("target_grid", "event")
+INFO_KEYS = ("target_grid", "event", "shaping")
 _EVENT_NAMES = np.array(EVENTS, object)
 
 Array = npt.NDArray[Any]
@@ -112,7 +112,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
     grid_dtype: of arrays of colour ids: "int8" (default) or "int32", as in the single environments.
     pov_layout: of the pictures: "hwc" [height, width, 3], "chw" [3, height, width], or "index" [height, width], which
         are indices of `iglu_marl.rendering.palette.RGB`.
-    info_keys: further keys of `infos`: "target_grid" and "event", as in the single environments.
+    info_keys: further keys of `infos`: "target_grid", "event" and "shaping", as in the single environments.
 
     make_architect: returns a live architect for each world; `prototype` needs one, too, which does not play.
         `iglu_marl.envs.vector_game` is for two learning agents.
@@ -159,6 +159,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
             pov="pov" in keys,
             computed=keys.keys() & set(Sights._fields),
             radius=prototype.config.egocentric_radius,
+            max_wrong_cells=prototype.config.max_wrong_cells,
             events="event" in info_keys,
             grid_dtype=grid_dtype,
             layout=pov_layout,
@@ -229,10 +230,10 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         batch.refresh()
         shown = batch.shown
         if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):
-            results = shown.reward, shown.terminated, shown.truncated
+            results = batch.rewards, shown.terminated, shown.truncated
             reward, terminated, truncated = (part.copy() if self.copy else part for part in results)
             return self._observations(), reward, terminated, truncated, self._infos()
-        reward, terminated, truncated = shown.reward.copy(), shown.terminated.copy(), shown.truncated.copy()
+        reward, terminated, truncated = batch.rewards.copy(), shown.terminated.copy(), shown.truncated.copy()
         chosen = np.flatnonzero(batch.over)
         final = self._final()
         batch.reset_done(chosen)
@@ -273,6 +274,8 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         for key in self.info_keys:
             if key == "event":
                 infos[key] = _EVENT_NAMES[self._batch.shown.event]
+            elif key == "shaping":
+                infos[key] = self._batch.worlds.shaping.copy()
             else:
                 infos[key] = self._batch.shown.target.reshape(-1, *ZONE_SHAPE).copy()
             infos[f"_{key}"] = np.ones(self.num_envs, np.bool_)

@@ -32,7 +32,7 @@ from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, METADATA, BatchedSpacesByAgent
 from iglu_marl.game.chat import TokenChat
-from iglu_marl.game.config import COMPUTED_SIGHTS, GameConfig, GameOptions
+from iglu_marl.game.config import COMPUTED_SIGHTS, TARGET_SIGHTS, GameConfig, GameOptions
 from iglu_marl.game.effects import NOT_CUT, Kind, Setting
 from iglu_marl.game.episode import AGENTS, EVENTS
 from iglu_marl.rendering.renderer import Layout
@@ -130,8 +130,9 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             grid="grid" in seen,
             target="target_grid" in seen,
             pov="pov" in seen,
-            computed=set(seen) & set(COMPUTED_SIGHTS),
+            computed=set(seen) & {*COMPUTED_SIGHTS, *TARGET_SIGHTS},
             radius=self.config.egocentric_radius,
+            max_wrong_cells=self.config.max_wrong_cells,
             events=True,
             grid_dtype=grid_dtype,
             layout=layout,
@@ -226,8 +227,8 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         return any_over
 
     def _rewards(self) -> ByAgent:
-        paid = self.config.pay(self._batch.shown.reward.copy(), self._spoken)
-        return dict(zip(AGENTS, paid, strict=True))
+        architect, _ = self.config.pay(self._batch.shown.reward.copy(), self._spoken)
+        return dict(zip(AGENTS, (architect, self._batch.rewards.copy()), strict=True))
 
     # -- actions
 
@@ -290,6 +291,8 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         names = _EVENT_NAMES[shown.event]
         counts = dict(zip(("intersection", "target_blocks", "blocks"), shown.counts.T.copy(), strict=True))
         infos = {ARCHITECT: {"event": names, **counts}, BUILDER: {"event": names.copy()}}
+        if self.config.shaping:
+            infos[ARCHITECT]["shaping"] = self._batch.worlds.shaping.copy()
         if self.in_turns:
             for number, agent in enumerate(AGENTS):
                 infos[agent]["floor"] = self._batch.worlds.floor == number

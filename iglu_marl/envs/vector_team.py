@@ -115,7 +115,16 @@ class VectorTeam(VectorGame):
     def _rewards(self) -> ByAgent:
         earned = list(np.nan_to_num(self._earned).T)
         paid = self.config.pay_team(earned, list(self._spoken.T))
-        return {agent: np.array(reward) for agent, reward in zip(self.possible_agents, paid, strict=True)}
+        rewards = {agent: np.array(reward) for agent, reward in zip(self.possible_agents, paid, strict=True)}
+        if self.config.shaping:
+            for builder, shaping in self._shaping().items():
+                rewards[builder] += shaping
+        return rewards
+
+    def _shaping(self) -> ByAgent:
+        """Return the shaping of the last step by builder."""
+        by_row = self._batch.worlds.shaping.reshape(self.num_games, len(self._builders)).copy()
+        return dict(zip(self._builders, by_row.T, strict=True))
 
     # -- what is seen
 
@@ -160,6 +169,9 @@ class VectorTeam(VectorGame):
             infos[agent] = {"events": events} if team > 1 else {"event": events["builder_0"]}
             if self._parts[agent].whole:
                 infos[agent] |= {name: values.copy() for name, values in counts.items()}
+                if self.config.shaping:
+                    shaping = self._shaping()
+                    infos[agent]["shaping"] = shaping if team > 1 else shaping["builder_0"]
         return infos | {one: {"event": names[:, row].copy()} for row, one in enumerate(self._builders)}
 
     # -- saving

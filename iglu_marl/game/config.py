@@ -52,10 +52,14 @@ BUILDER_SIGHTS = (
     "grid",
     *COMPUTED_SIGHTS,
 )  # none of the target
+TARGET_SIGHTS = ("target_egocentric", "wrong_cells")  # computed, of builders that see the whole target
+SHAPING: Mapping[str, float] = {"distance": 0.075, "yaw": 0.4, "pitch": 0.4, "aim": 0.25, "color": 0.25}
+"""The terms of `shaping` with their default weights."""
 SIGHT_OF_KEY = {"agentPos": "pose", "chat": "dialog"}  # keys of observations that are no names of sights
 MAX_VOCABULARY = 65_536
 MAX_PIXELS = 4096
 MAX_RADIUS = 20  # sees the whole zone from anywhere
+MAX_CELLS = 1089  # of the zone
 MAX_AGENTS = 16  # of a role
 LENGTHS = {
     "text": {"max_message_length": 200, "dialog_length": 4000},
@@ -124,11 +128,14 @@ class GameOptions(TypedDict, total=False):
     architect_sees: tuple[str, ...]
     builder_sees: tuple[str, ...]
     egocentric_radius: int
+    max_wrong_cells: int
     right_scale: float
     wrong_scale: float | Schedule
     completion_reward: float
     message_cost: float
     step_cost: float
+    shaping: bool | Mapping[str, float] | None
+    shaping_scale: float | Schedule
     rewards: Literal["shared", "builder", "own"]
     size_reward: bool
     sparse_reward: bool
@@ -195,6 +202,17 @@ def unknown_sight(name: str, known: Iterable[str]) -> str:
 
 def _number_or_schedule(name: str, value: Any) -> float | Schedule:
     return value if isinstance(value, Schedule) else as_number(name, value)
+
+
+def _shaping(name: str, value: Any) -> dict[str, float] | None:
+    if value is None or value is False:
+        return None
+    if value is True:
+        return dict(SHAPING)
+    expected = f"True, or a dict of weights of 0 or more by terms of {', '.join(SHAPING)}"
+    if not isinstance(value, Mapping) or not value or any(term not in SHAPING for term in value):
+        raise _error(name, value, expected)
+    return {term: as_number(f"{name}[{term!r}]", weight) for term, weight in value.items()}
 
 
 def _vocabulary(name: str, value: Any) -> str | int | Codec:
@@ -356,8 +374,8 @@ class GameConfig:
     )
     builder_sees: tuple[str, ...] = _option(
         ("pov", "inventory", "compass", "dialog"),
-        "from: " + ", ".join(BUILDER_SIGHTS),
-        _sights(BUILDER_SIGHTS),
+        f"from: {', '.join(BUILDER_SIGHTS)}; for builders that see the target also {', '.join(TARGET_SIGHTS)}",
+        _sights((*BUILDER_SIGHTS, *TARGET_SIGHTS)),
         without={"goal": "obs_type"},
     )
     egocentric_radius: int = _option(
@@ -366,6 +384,13 @@ class GameConfig:
         _count(1, MAX_RADIUS, optional=False),
         without={"goal": "IGLUGridworldVector-v0, and LanguageGoal around it"},
         needs=(effects.EGOCENTRIC,),
+    )
+    max_wrong_cells: int = _option(
+        4,
+        "number of rows of `wrong_cells`",
+        _count(1, MAX_CELLS, optional=False),
+        without={"goal": "IGLUGridworldVector-v0, and LanguageGoal around it"},
+        needs=(effects.WRONG_CELLS,),
     )
     right_scale: float = _option(
         2.0,
@@ -408,6 +433,20 @@ class GameConfig:
         as_number,
         pays={"each step of the builder": "-step_cost"},
         games=("pair", "builder", "goal"),
+    )
+    shaping: bool | Mapping[str, float] | None = _option(
+        None,
+        "reward for coming nearer to the next wrong cell, to the builder alone: True, or weights of "
+        + ", ".join(SHAPING),
+        _shaping,
+        without={**effects.NO_TARGET, "live": "iglu_marl.env or parallel_env, in which agents learn"},
+    )
+    shaping_scale: float | Schedule = _option(
+        1.0,
+        "factor of `shaping`; or a `Schedule` of it",
+        _number_or_schedule,
+        without={**effects.NO_TARGET, "live": "iglu_marl.env or parallel_env, in which agents learn"},
+        needs=(effects.SHAPING,),
     )
     rewards: Literal["shared", "builder", "own"] = _option(
         "shared",
@@ -558,6 +597,10 @@ class GameConfig:
                 other = f", or config.for_view({setting.kind!r})" if name in chosen else ""
                 alias, value = setting.aliases.get(name, name), getattr(read, name)
                 raise _error(alias, value, f"no such option in {setting.name}: it has {why}{other}")
+        hidden = [name for name in read.builder_sees if name in TARGET_SIGHTS]
+        if hidden and setting.kind != "goal" and not setting.shows_target(read):
+            expected = f"no {hidden[0]!r} in {setting.name}: {setting.target_option}"
+            raise _error("builder_sees", read.builder_sees, expected)
         return read._with(FIXED.get(setting.kind, {}))
 
     def for_view(self, view: Kind) -> GameConfig:
@@ -652,18 +695,26 @@ class GameConfig:
                 )
 
     @property
-    def wrong_schedule(self) -> Schedule | None:
-        """The schedule of `wrong_scale`; None where it is the same in all episodes."""
-        return self.wrong_scale if isinstance(self.wrong_scale, Schedule) and not self.sparse_reward else None
+    def schedules(self) -> dict[str, Schedule]:
+        """The schedules in effect, by option. Worlds have a field of that name."""
+        used = {"wrong_scale": not self.sparse_reward, "shaping_scale": bool(self.shaping)}
+        values = {name: getattr(self, name) for name, is_used in used.items() if is_used}
+        return {name: value for name, value in values.items() if isinstance(value, Schedule)}
 
     def rules(self) -> EpisodeRules:
         """Return what the kernels need: None becomes 0 (no limit), a schedule its first value."""
-        values = {rule.name: getattr(self, rule.name) for rule in fields(EpisodeRules)}
+        named = {rule.name for rule in fields(EpisodeRules)} & _DEFAULTS.keys()
+        values = {name: getattr(self, name) for name in named}
         chosen: dict[str, Any] = {name: 0 if value is None else value for name, value in values.items()}
-        if isinstance(self.wrong_scale, Schedule):
-            chosen["wrong_scale"] = float(self.wrong_scale.value(0))
+        for name, value in chosen.items():
+            if isinstance(value, Schedule):
+                chosen[name] = float(value.value(0))
         if self.sparse_reward:
             chosen |= {"right_scale": 0.0, "wrong_scale": 0.0, "completion_reward": 1.0}
+        if self.shaping:
+            chosen |= {f"shaping_{term}": weight for term, weight in dict(self.shaping).items()}  # type: ignore[arg-type]
+        else:
+            chosen["shaping_scale"] = 0.0
         return EpisodeRules(**chosen)
 
     @classmethod
@@ -687,6 +738,10 @@ class GameConfig:
         """
         earned = 0.0 if self.rewards == "builder" else reward
         return earned - self.message_cost * words, reward
+
+    def sees_target(self, agent: str) -> bool:
+        """Return whether an agent sees the whole target."""
+        return "all" in self.parts_of(agent)
 
     def pay_team(self, earned: Sequence[float], words: Sequence[int]) -> list[float]:
         """Return the rewards of all agents.

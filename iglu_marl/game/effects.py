@@ -49,6 +49,19 @@ class Setting(NamedTuple):
         seen = (*(config.builder_sees if self.sees is None else self.sees), *self.besides)
         return any(name in seen for name in names)
 
+    def shows_target(self, config: GameConfig) -> bool:
+        """Return whether a builder observes the whole target."""
+        if self.kind in ("single", "instructed"):
+            return "target_grid" in self.besides
+        return any(map(config.sees_target, config.agents[config.architects :]))
+
+    @property
+    def target_option(self) -> str:
+        """What lets a builder observe the whole target, for errors."""
+        if self.kind in ("single", "instructed"):
+            return "it needs target_in_obs=True, which the ids of IGLUGridworld have"
+        return "it needs a builder that sees the whole target, as with sees={'builder_0': 'all'}"
+
     def shows_architect(self, config: GameConfig, *names: str) -> bool:
         """Return whether there is an architect that observes one of these."""
         return self.has_architect(config) and any(name in config.architect_sees for name in names)
@@ -91,7 +104,7 @@ AUDIENCE = Need("with several agents", _is_shared)
 CUT_DIALOG = Need("where `dialog` is observed", _reads_cut)
 DIALOG = Need("where `dialog` is observed", _reads)
 EGOCENTRIC = Need(
-    "with `egocentric` in builder_sees or `target_egocentric=True`",
+    "with `egocentric` or `target_egocentric`",
     lambda config, setting: setting.shows(config, "egocentric", "target_egocentric"),
 )
 PICTURES = Need("with pictures: `pov`, `target_view` or `grid_view`", _has_pictures)
@@ -100,12 +113,16 @@ SCALES = Need(
     "without `size_reward` and `sparse_reward`",
     lambda config, setting: not (config.size_reward or config.sparse_reward),
 )
+SHAPING = Need("with `shaping`", lambda config, setting: bool(config.shaping))
 SPEECH = Need("where somebody speaks", _speaks)
 TALK = Need(
     "where `dialog` is observed",
     lambda config, setting: setting.kind != "single" or setting.shows(config, "dialog"),
 )
 TOKENS = Need("with `chat='tokens'`", lambda config, setting: config.chat == "tokens")
+WRONG_CELLS = Need(
+    "with `wrong_cells` in builder_sees", lambda config, setting: setting.shows(config, "wrong_cells")
+)
 
 _PAIR = "iglu_marl.env or parallel_env, where architects and builders play"
 _LIVE = "architect=…, a live architect, or iglu_marl.env"

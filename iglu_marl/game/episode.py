@@ -70,11 +70,19 @@ class WorldEdit(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Result of a move: rewards by agent, and the end of the episode."""
+    """Result of a move: rewards by agent, end of the episode, and shaping by builder ({} without that option)."""
 
     rewards: dict[str, float]
     terminated: bool
     truncated: bool
+    shaping: Mapping[str, float] = {}
+
+    @property
+    def paid(self) -> dict[str, float]:
+        """The rewards with shaping."""
+        if not self.shaping:
+            return self.rewards
+        return {agent: reward + self.shaping.get(agent, 0.0) for agent, reward in self.rewards.items()}
 
 
 class EpisodeState(NamedTuple):
@@ -112,6 +120,8 @@ class Episode:
         self.objective: Objective | None = None  # None: the target, which the kernel scores
         self.recorded = False
         self.edits: list[WorldEdit] = []  # of this episode
+        # Of each builder in the last move; empty without that option.
+        self._shaping = dict.fromkeys(self.builders, 0.0) if config.shaping else {}
 
     # -- course
 
@@ -120,7 +130,7 @@ class Episode:
         task: Task,
         poses: Sequence[Pose] | None = None,
         recorded: bool = False,
-        wrong_scale: float | None = None,
+        scales: Mapping[str, float] | None = None,
     ) -> None:
         """Start an episode with the architect's turn. Nothing is carried over from the last one.
 
@@ -128,15 +138,16 @@ class Episode:
             task: the task.
             poses: of each builder; None: where the task has no pose.
             recorded: whether the dialogue is the task's; else it begins empty.
-            wrong_scale: of this episode, if the configuration has a schedule of it.
+            scales: values of this episode in place of schedules, see `GameConfig.schedules`.
 
         """
         self._spawn(prepare(task, self.rules), poses)
-        if wrong_scale is not None:
-            self.worlds.wrong_scale[:] = wrong_scale
+        for name, scale in (scales or {}).items():
+            getattr(self.worlds, name)[:] = scale
         self.task, self.objective = task, task.objective
         self.recorded, self.edits = recorded, []
         self.dialogue = task.dialogue if recorded else Dialogue()
+        self.take_shaping()
 
     def _spawn(self, prepared: npt.NDArray[Any], poses: Sequence[Pose] | None) -> None:
         for row in range(len(self.worlds)):
@@ -158,10 +169,14 @@ class Episode:
 
     @property
     def played_config(self) -> GameConfig:
-        """The configuration with this episode's value in place of a schedule."""
-        if self.config.wrong_schedule is None:
-            return self.config
-        return dataclasses.replace(self.config, wrong_scale=float(self.worlds.wrong_scale[0]))
+        """The configuration with this episode's values in place of schedules."""
+        scales = {name: float(getattr(self.worlds, name)[0]) for name in self.config.schedules}
+        return dataclasses.replace(self.config, **scales) if scales else self.config  # type: ignore[arg-type]
+
+    @property
+    def builders(self) -> tuple[str, ...]:
+        """The names of the builders."""
+        return self.config.agents[self.config.architects :]
 
     @property
     def written(self) -> str | None:
@@ -208,10 +223,16 @@ class Episode:
         rewards = dict(zip(self.agents, config.pay_team(earned, words), strict=True))
         return Outcome(rewards, *self.ended)
 
+    def take_shaping(self) -> dict[str, float]:
+        """Return the shaping since the last call."""
+        taken, self._shaping = self._shaping, dict.fromkeys(self._shaping, 0.0)
+        return taken
+
     def _outcome(self, reward: float, words: int) -> Outcome:
         architect, builder = self.config.pay(reward, words)
         rewards = {"architect_0": architect, "builder_0": builder}
-        return Outcome(rewards, bool(self.worlds.terminated[0]), bool(self.worlds.truncated[0]))
+        ends = bool(self.worlds.terminated[0]), bool(self.worlds.truncated[0])
+        return Outcome(rewards, *ends, self.take_shaping())
 
     def architect_says(self, text: str) -> int:
         """Play the architect's turn: an utterance or silence (""). Return the number of words to pay for."""
@@ -235,6 +256,8 @@ class Episode:
         if self.objective is not None:
             pay_objective(self.objective.score, worlds, [builder])
         reward = float(worlds.reward[builder])
+        if self._shaping:
+            self._shaping[self.builders[builder]] += float(worlds.shaping[builder])
         if worlds.terminated[builder]:
             self.next_subtask()
         return reward
@@ -255,7 +278,7 @@ class Episode:
         """Change the world from outside the game, as `edit` of the environments describes it."""
         if self.task is None or any(self.ended):
             raise StateError("the episode is over or has not begun: call reset() before edit()")
-        builders = self.agents[self.config.architects :]
+        builders = self.builders
         if builder not in builders:
             raise AgentError(f"builder is {builder!r:.80}, expected one of {', '.join(builders)}")
         colors = np.array(self.controls.conventions.color_of_action_id, np.int8)  # by the environment's ids

@@ -38,4 +38,5 @@ def pay_objective(
     """Replace reward and end of the last step in k worlds by the result of `score`."""
     rewards, reached = score(worlds, indices)
     worlds.reward[indices] = rewards - worlds.step_cost[indices]
+    worlds.shaping[indices] = 0.0
     worlds.terminated[indices] = reached

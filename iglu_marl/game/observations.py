@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLORS, ZONE_SHAPE
-from iglu_marl.core.kernels.sights import AIM_LENGTH, Sights, see_many
+from iglu_marl.core.kernels.sights import AIM_LENGTH, WRONG_CELL_LENGTH, Sights, see_many
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
 from iglu_marl.game.chat import Chat, ChatText
 from iglu_marl.game.config import GameConfig
@@ -30,6 +30,9 @@ GRIDS = ("grid", "target_grid", "egocentric", "target_egocentric")  # keys of ar
 _CELL_LOW, _CELL_HIGH = (-16, -3, -16), (16, 8, 16)
 AIM_LOW = np.array([0, *_CELL_LOW, *_CELL_LOW, 0], np.float32)
 AIM_HIGH = np.array([1, *_CELL_HIGH, *_CELL_HIGH, 8], np.float32)
+# The space of a row of `wrong_cells`: cells are in the zone, and the eye is in the space of poses.
+WRONG_CELL_LOW = np.array([0, -15, -20, -20, -180, -180, 0, 0], np.float32)
+WRONG_CELL_HIGH = np.array([2, 15, 20, 20, 180, 180, 6, 1], np.float32)
 
 
 class ObsField(NamedTuple):
@@ -159,19 +162,21 @@ def make_sights(
     names: Collection[str],
     *,
     radius: int = 1,
+    max_wrong_cells: int = 1,
     conventions: Conventions = OWN,
     dtype: npt.DTypeLike = np.int32,
 ) -> Sights:
     """Return output arrays of the kernel `see_many` for `count` worlds: the named fields of `Sights`."""
     side = 2 * radius + 1
-    aim, egocentric, target_egocentric, hotbar = (
-        count if name in names else 0 for name in Sights._fields[:4]
+    aim, egocentric, target_egocentric, hotbar, wrong_cells = (
+        count if name in names else 0 for name in Sights._fields[:5]
     )
     return Sights(
         np.zeros((aim, AIM_LENGTH), np.float32),
         np.zeros((egocentric, side, side, side), dtype),
         np.zeros((target_egocentric, side, side, side), dtype),
         np.zeros((hotbar, 1), np.int32),
+        np.zeros((wrong_cells, max_wrong_cells, WRONG_CELL_LENGTH), np.float32),
         np.array((*conventions.obs_id_of_color, conventions.outside), dtype),
     )
 
@@ -242,6 +247,26 @@ def hotbar_sight(conventions: Conventions = OWN) -> ObsField:
     """`hotbar`: int32 [1], the colour in hand: 1..6, the number that selects it in an action."""
     read = partial(_seen, "hotbar", {"conventions": conventions})
     return ObsField("hotbar", spaces.Box(1, 6, (1,), np.int32), read)
+
+
+def wrong_cells_sight(count: int, conventions: Conventions = OWN) -> ObsField:
+    """`wrong_cells`: float32 [count, 8], a row for each of the next cells in which build and target differ.
+
+    | column | |
+    |---|---|
+    | 0 | 1: place a block, 2: remove one, 0: no such cell (the row is zeros) |
+    | 1, 2, 3 | offset of the cell from the eye: up, right and back, as the builder looks |
+    | 4, 5 | yaw and pitch in degrees by which to turn to look at it |
+    | 6 | wanted colour, as the number that selects it in an action; 0: air |
+    | 7 | 1 if the hands would act on this cell |
+
+    First are cells in which a block can be placed now, then blocks to remove, then cells without a neighbor to place a
+    block at, each by distance. Looking at a cell is looking at the face to place the block at. The target is aligned
+    with the build as in the score; with `completion="cover"`, only cells count that the task asks to change.
+    """
+    low, high = (np.tile(bound, (count, 1)) for bound in (WRONG_CELL_LOW, WRONG_CELL_HIGH))
+    read = partial(_seen, "wrong_cells", {"max_wrong_cells": count, "conventions": conventions})
+    return ObsField("wrong_cells", spaces.Box(low, high, dtype=np.float32), read)
 
 
 def dialog_sight(chat: Chat, key: str = "dialog") -> ObsField:
@@ -317,7 +342,9 @@ def builder_observer(config: GameConfig, chat: Chat, agent: str = "builder_0") -
         "grid": lambda: grid_sight("grid"),
         **_computed_sights(config, OWN),
     }
-    sights = [makers[name]() for name in config.builder_sees]
+    if config.sees_target(agent):
+        makers |= _target_sights(config, OWN)
+    sights = [makers[name]() for name in config.builder_sees if name in makers]
     if config.builders > 1:
         sights.append(poses_sight("others", config.builders - 1))
     if config.sees is not None and set(config.sees[agent]) != {"none"}:
@@ -331,6 +358,16 @@ def _computed_sights(config: GameConfig, conventions: Conventions) -> dict[str, 
         "aim": aim_sight,
         "egocentric": lambda: egocentric_sight("egocentric", config.egocentric_radius, conventions),
         "hotbar": lambda: hotbar_sight(conventions),
+    }
+
+
+def _target_sights(config: GameConfig, conventions: Conventions) -> dict[str, Callable[[], ObsField]]:
+    """Return makers of the entries of `TARGET_SIGHTS`."""
+    return {
+        "target_egocentric": lambda: egocentric_sight(
+            "target_egocentric", config.egocentric_radius, conventions
+        ),
+        "wrong_cells": lambda: wrong_cells_sight(config.max_wrong_cells, conventions),
     }
 
 
@@ -351,13 +388,12 @@ def gridworld_observer(
         "pose": lambda: agent_pos_sight(conventions),
         "grid": lambda: grid_sight("grid", conventions, margin=1),
         **_computed_sights(config, conventions),
+        **_target_sights(config, conventions),
+        "target_grid": lambda: grid_sight("target_grid", conventions, margin=1),
     }
-    sights = [makers[name]() for name in config.builder_sees]
-    if target_in_obs:
-        sights.append(grid_sight("target_grid", conventions, margin=1))
-    if target_egocentric:
-        sights.append(egocentric_sight("target_egocentric", config.egocentric_radius, conventions))
-    return Observer(sights)
+    flags = {"target_grid": target_in_obs, "target_egocentric": target_egocentric}
+    names = dict.fromkeys((*config.builder_sees, *(name for name, is_shown in flags.items() if is_shown)))
+    return Observer(makers[name]() for name in names)
 
 
 def silent_builder_observer(config: GameConfig, chat: Chat, conventions: Conventions) -> Observer:

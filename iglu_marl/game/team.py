@@ -103,7 +103,7 @@ class TeamEpisode(Episode):
     def _spawn(self, prepared: Array, poses: Sequence[Pose] | None) -> None:
         super()._spawn(prepared, poses)
         worlds, config = self.worlds, self.config
-        for row, builder in enumerate(self.agents[config.architects :]):
+        for row, builder in enumerate(self.builders):
             held = (config.inventories or {}).get(builder)
             if held is not None:
                 worlds.inventory[row] += np.array(held, np.int16) - BLOCKS_PER_COLOR
@@ -147,7 +147,7 @@ class TeamEpisode(Episode):
             if over:
                 break
         rewards = dict(zip(self.agents, config.pay_team(earned, words), strict=True))
-        return Outcome(rewards, over, all(worlds.truncated.tolist()))
+        return Outcome(rewards, over, all(worlds.truncated.tolist()), self.take_shaping())
 
     def tick(self, said: Mapping[str, str], acts: Sequence[Act]) -> Outcome:
         """Advance a game in real time, see `Episode`. Nobody has to wait for a turn."""

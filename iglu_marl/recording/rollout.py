@@ -15,6 +15,7 @@ from pettingzoo import AECEnv
 from iglu_marl.core.dialogue import Dialogue, Role, role_of
 from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
+from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.agent import Agent, begin, is_idle
 from iglu_marl.game.seats import check_agent, players_of, seats_of
 
@@ -162,6 +163,15 @@ def _played(
     trajectory._finish(env.unwrapped.episode, standstill.reached)
 
 
+def own_rewards(env: Any, paid: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the rewards of the last step by agent without `shaping`, which is no part of a game's result.
+
+    paid: what the environment returned.
+    """
+    own: Mapping[str, float] | None = getattr(env.unwrapped, "own_rewards", None)
+    return paid if own is None else own
+
+
 def agent_seed(seed: int, number: int) -> int:
     """Return the seed of the agent with this number in a game of this seed."""
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
@@ -199,9 +209,10 @@ def _aec_steps(
             continue
         action = agents[name].act(observation)
         env.step(action)
-        trajectory.turns.append(Turn(players[name], action, float(env.rewards[name])))
+        rewards = own_rewards(env, env.rewards)
+        trajectory.turns.append(Turn(players[name], action, float(rewards[name])))
         for other, paid in players.items():
-            trajectory.returns[paid] += env.rewards[other]
+            trajectory.returns[paid] += rewards[other]
         yield (players[name],)
 
 
@@ -212,7 +223,8 @@ def _parallel_steps(
     players = players_of(env)
     while env.agents:
         actions = {name: agent.act(observations[name]) for name, agent in agents.items()}
-        observations, rewards, _, _, _ = env.step(actions)
+        observations, paid, _, _, _ = env.step(actions)
+        rewards = own_rewards(env, paid)
         for name, player in players.items():
             trajectory.turns.append(Turn(player, actions[name], float(rewards[name])))
             trajectory.returns[player] += rewards[name]
@@ -225,8 +237,9 @@ def _single_steps(
     observation, _ = began
     over = False
     while not over:
-        action = agents["builder_0"].act(observation)
-        observation, reward, terminated, truncated, _ = env.step(action)
+        action = agents[BUILDER].act(observation)
+        observation, paid, terminated, truncated, _ = env.step(action)
+        reward = own_rewards(env, {BUILDER: paid})[BUILDER]
         trajectory.turns.append(Turn(Role.BUILDER, action, float(reward)))
         trajectory.returns[Role.BUILDER] += float(reward)
         over = terminated or truncated

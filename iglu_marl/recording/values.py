@@ -36,7 +36,8 @@ _ROLES = frozenset(role.value for role in Role)
 _MARK = "~"  # key of a NumPy value
 _DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
 _PLAIN = frozenset((type(None), bool, int, str))
-_NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config, stored elsewhere
+# Fields of the config that are stored elsewhere, or pay what is no part of a game's result.
+_NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary", "shaping", "shaping_scale")
 _AGENT = re.compile(r"(architect|builder)_[0-9]{1,2}")
 
 

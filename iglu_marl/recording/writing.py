@@ -17,12 +17,13 @@ from iglu_marl.core.errors import ConfigError, DataError, StateError
 from iglu_marl.core.files import PRIVATE, JsonLines, json_line
 from iglu_marl.core.versions import versions
 from iglu_marl.envs.live import LiveGame, Tick, as_actions
+from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.episode import Episode, WorldEdit
 from iglu_marl.game.seats import players_of
 from iglu_marl.recording.games import observes
 from iglu_marl.recording.reading import read_recording
 from iglu_marl.recording.replaying import resumed
-from iglu_marl.recording.rollout import Player, Trajectory
+from iglu_marl.recording.rollout import Player, Trajectory, own_rewards
 from iglu_marl.recording.values import (
     FORMAT,
     LAYOUT,
@@ -221,7 +222,8 @@ class Recorder:
         """
         if rewards is None:
             players = players_of(env)
-            rewards = {players[name]: paid for name, paid in env.unwrapped.rewards.items()}
+            paid = own_rewards(env, env.unwrapped.rewards)
+            rewards = {players[name]: reward for name, reward in paid.items()}
         self.write_move(env, {player: to_json(action) for player, action in actions.items()}, rewards)
 
     def write_move(self, env: Any, actions: Mapping[Any, Any], rewards: Mapping[Any, float]) -> None:
@@ -318,7 +320,7 @@ class _AECRecording(_Recording, BaseWrapper):  # type: ignore[misc]
         encoded = to_json(action)  # before the step, since the caller may reuse the array
         super().step(action)
         if action is not None:
-            paid = self.env.unwrapped.rewards
+            paid = own_rewards(self, self.env.unwrapped.rewards)
             rewards = {player: paid[name] for name, player in players.items()}
             self.recorder.write_move(self, {players[agent]: encoded}, rewards)
 
@@ -327,11 +329,11 @@ class _ParallelRecording(_Recording, BaseParallelWrapper):  # type: ignore[misc]
     def step(self, actions: Any) -> Any:
         encoded = {str(name): to_json(act) for name, act in dict(actions).items()}
         done = super().step(actions)
-        players = players_of(self)
+        players, paid = players_of(self), own_rewards(self, done[1])
         self.recorder.write_move(
             self,
             {players[name]: act for name, act in encoded.items()},
-            {player: done[1][name] for name, player in players.items()},
+            {player: paid[name] for name, player in players.items()},
         )
         return done
 
@@ -358,5 +360,6 @@ class _SingleRecording(_Recording, gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> Any:
         encoded = to_json(action)
         done = super().step(action)
-        self.recorder.write_move(self, {Role.BUILDER: encoded}, {Role.BUILDER: float(done[1])})
+        paid = own_rewards(self, {BUILDER: float(done[1])})
+        self.recorder.write_move(self, {Role.BUILDER: encoded}, {Role.BUILDER: paid[BUILDER]})
         return done

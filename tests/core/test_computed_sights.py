@@ -17,7 +17,10 @@ def seen(worlds: Worlds, side: int = 7) -> Sights:
     count = len(worlds)
     cubes = [np.full((count, side, side, side), -5, np.int8) for _ in range(2)]
     ids = np.array([10, 11, 12, 13, 14, 15, 16, -1], np.int8)
-    sights = Sights(np.full((count, 8), np.nan, np.float32), *cubes, np.zeros((count, 1), np.int32), ids)
+    wrong_cells = np.full((count, 3, 8), np.nan, np.float32)
+    sights = Sights(
+        np.full((count, 8), np.nan, np.float32), *cubes, np.zeros((count, 1), np.int32), wrong_cells, ids
+    )
     see_many(worlds.state, sights, 0, count)
     return sights
 

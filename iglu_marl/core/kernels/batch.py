@@ -161,7 +161,7 @@ def converse_some(state, controls, numbers, silent, idle, talk, first, last):
             speak(s)
             talk.spoken[i] = note(talk.dialog, talk.length, i, talk.marks[0], talk.architect[i])
             if talk.in_turns:
-                s["reward"] = 0.0
+                s["reward"] = s["shaping"] = 0.0
                 continue
         else:
             talk.spoken[i] = 0
@@ -201,6 +201,7 @@ def play_some(state, controls, silent, idle, talk, earned, first, last):
             talk.spoken[i, k] = note_to_team(talk, k, i)
         for k in range(builders):
             earned[i, k] = np.nan
+            team[k]["shaping"] = 0.0
             if architects > 0:
                 speak(team[k])
         over, out_of_budget = False, True

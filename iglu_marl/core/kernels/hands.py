@@ -193,4 +193,5 @@ def rewrite(team, i, blocks):
         s = team[k]
         s["record"] = max(int(s["record"]), int(s["best"]))
         s["change"][:] = 0
+        s["has_potential"] = 0
         s["edits"] += 1

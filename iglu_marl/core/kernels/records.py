@@ -64,7 +64,8 @@ COMPLETIONS: tuple[Completion, ...] = ("exact", "cover")  # by number: EXACT, CO
 class EpisodeRules:
     """The options that the kernels need: score, rewards and budgets (0 = no limit).
 
-    `GameConfig` has an option of the same name for each. Every number and flag is a field of `WORLD`, with the bounds
+    `GameConfig` has an option of the same name for each; the weights of its option `shaping` are `shaping_…`, all 0
+    without it, as is the scale. Every number and flag is a field of `WORLD`, with the bounds
     of `RULE_BOUNDS`. Append new ones: those after `turn_steps` follow at the end of the record, as float64.
     """
 
@@ -78,6 +79,12 @@ class EpisodeRules:
     max_turns: int = 0
     turn_steps: int = 0
     completion_reward: float = 0.0
+    shaping_scale: float = 0.0
+    shaping_distance: float = 0.0
+    shaping_yaw: float = 0.0
+    shaping_pitch: float = 0.0
+    shaping_aim: float = 0.0
+    shaping_color: float = 0.0
 
 
 _LARGEST = float(np.finfo(np.float64).max)  # any finite number
@@ -135,5 +142,10 @@ _FIELDS: list[Any] = [
 _ADDED: list[Any] = [
     (name, np.float64) for name in RULE_BOUNDS if name not in [field[0] for field in _FIELDS]
 ]
-_ADDED.append(("edits", np.int64))  # changes of this episode's world from outside
+_ADDED += [
+    ("edits", np.int64),  # changes of this episode's world from outside
+    ("shaping", np.float64),  # reward of the last step besides `reward`
+    ("potential", np.float64),  # whose gain is paid as shaping
+    ("has_potential", np.int64),  # whether it is that of the present state
+]
 WORLD = np.dtype(_FIELDS + _ADDED, align=True)

@@ -1,4 +1,4 @@
-"""Observations computed from pose and build: where the hands would act, and the blocks around the builder."""
+"""Observations computed from pose, build and target: where the hands would act, the blocks around, the wrong cells."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from iglu_marl.core.kernels.cells import cell_of
 from iglu_marl.core.kernels.ray import gaze, reach
 from iglu_marl.core.kernels.records import NO_CELL, RAY_SAMPLES_PER_CELL
 from iglu_marl.core.kernels.score import live_alignment
+from iglu_marl.core.kernels.wrong_cells import write_wrong_cells
 
 Array = npt.NDArray[Any]
 
-AIM_LENGTH = 8
+AIM_LENGTH = WRONG_CELL_LENGTH = 8
 OUTSIDE = 7  # the place in `Sights.ids` of what is outside the zone
 
 
@@ -27,6 +28,7 @@ class Sights(NamedTuple):
     egocentric: Array  # int8 or int32 [n, side, side, side]: the build around the builder
     target_egocentric: Array  # the same of the target, as the score aligns it
     hotbar: Array  # int32 [n, 1]: the number that selects the colour in hand, 1..6
+    wrong_cells: Array  # float32 [n, k, 8]: the first k wrong cells, see `write_wrong_cells`
     ids: Array  # [8]: how colours 0..6 and what is outside the zone are shown, in the dtype of the two
 
 
@@ -93,3 +95,5 @@ def see_many(state, out, first, last):
             write_around(s, s["target"], dx, dz, rotation, out.ids, out.target_egocentric[i])
         if out.hotbar.shape[0] > 0:
             out.hotbar[i, 0] = out.ids[s["active"]] - out.ids[0]  # air is 0 in actions
+        if out.wrong_cells.shape[0] > 0:
+            write_wrong_cells(s, out.ids, out.wrong_cells[i])

@@ -21,7 +21,7 @@ def spawn(s):
                 if color != 0:
                     inventory[color - 1] -= 1
     s["pose"][:] = 0.0
-    s["speed"] = s["reward"] = 0.0
+    s["speed"] = s["reward"] = s["shaping"] = 0.0
     s["slices"], s["active"] = 2, 1
     s["steps"] = s["turns"] = s["steps_in_turn"] = 0
     s["floor"] = ARCHITECT
@@ -30,6 +30,7 @@ def spawn(s):
     s["hit"][:] = NO_CELL
     s["before"][:] = NO_CELL
     s["change"][:] = 0
+    s["has_potential"] = 0
 
 
 @jit
@@ -47,3 +48,4 @@ def retarget_at(state, i, extent, inside):
     s = state[i]
     aim_at_target(s, extent, inside)
     s["terminated"] = 0
+    s["has_potential"] = 0

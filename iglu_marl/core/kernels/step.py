@@ -8,6 +8,7 @@ from iglu_marl.core.kernels.hands import rewrite, share_change, use_hands
 from iglu_marl.core.kernels.motion import jump, move, turn_camera, wrap_yaw
 from iglu_marl.core.kernels.records import FLYING, PLACED, REMOVED, WALKING
 from iglu_marl.core.kernels.score import complete, pay
+from iglu_marl.core.kernels.wrong_cells import shape, shape_before
 
 
 @jit
@@ -23,12 +24,13 @@ def sense(s):
 
 @jit
 def step_one(s, c, team):
-    """Run a builder step: colour, jump, camera, hands, motion, yaw; then completion, reward and clocks.
+    """Run a builder step: colour, jump, camera, hands, motion, yaw; then completion, reward, clocks and shaping.
 
     team: the worlds of all builders in this one, which has s; None for a lone builder.
     """
     best_before, blocks_before = int(s["best"]), int(s["blocks"])
     given = s["edits"] > 0 and complete(s)  # completed from outside
+    shape_before(s)
     if c["hotbar"] != 0:
         s["active"] = c["hotbar"]
     if c["mode"] == WALKING or c["mode"] == FLYING:
@@ -40,6 +42,7 @@ def step_one(s, c, team):
     s["terminated"] = complete(s)
     pay(s, best_before, blocks_before, given)
     tick(s, c["yields"])
+    shape(s)
     sense(s)
 
 
@@ -82,6 +85,7 @@ def speak_at(state, i):
 @jit
 def sense_at(state, i):
     """Run `sense` for world i, after its pose was set from outside."""
+    state[i]["has_potential"] = 0
     sense(state[i])
 
 
