@@ -9,6 +9,7 @@ from typing_extensions import Self
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.scripted.dialogue_tracker import DialogueTracker
 from iglu_marl.agents.settings import Settings, check_pair
+from iglu_marl.core.controls import CELL_CONTROLS, CONTROLS
 from iglu_marl.game.seats import seats_of
 
 
@@ -25,7 +26,15 @@ class BuilderBase:
     reads: ClassVar[Literal["words", "anything", ""]] = "words"
     """Which messages it uses."""
 
+    acts_on_cells: ClassVar[bool] = False
+    """Whether it can play with controls that act on cells (`controls="cells"`)."""
+
     def __init__(self, game: Settings) -> None:
+        if game.controls in CELL_CONTROLS and not self.acts_on_cells:
+            raise AgentError(
+                f"the game has controls={game.controls!r}, and a {type(self).__name__} moves; expected one of "
+                f"{', '.join(CONTROLS)}"
+            )
         self.game, self.can_ask = game, game.can_ask
         self._dialogue = DialogueTracker(game.codec, game.message_length, game.tokens)
 

@@ -31,6 +31,7 @@ class OracleBuilder(BuilderBase):
     """
 
     privileged = True
+    acts_on_cells = True
     reads = ""
 
     def __init__(

@@ -103,6 +103,7 @@ class RandomBuilder(BuilderBase):
 
     any_conventions = True
     any_seat = True
+    acts_on_cells = True
     reads = ""
 
     def __init__(

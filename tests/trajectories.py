@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from iglu_marl import Task
-from iglu_marl.core.controls import CONTROLS, CellControls, Controls
+from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.kernels.records import WORLD, EpisodeRules
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.rendering.painter import paint_scenes
@@ -54,7 +54,7 @@ def drawn(name: str, step: int, shape: tuple[int, ...]) -> Any:
 
 def actions(controls: Controls, step: int, count: int) -> Any:
     """What all worlds do in a step."""
-    if controls.name == "perfect":
+    if controls.on_cells:
         low, high = np.array((0, 3, 3, 0)), np.array((4, 8, 8, 7))
         return (low + drawn("cells", step, (count, 4)) * (high - low)).astype(np.int64)
     if controls.name == "walking":
@@ -71,7 +71,7 @@ def actions(controls: Controls, step: int, count: int) -> Any:
 
 def hashes(name: str, steps: int) -> dict[str, str]:
     """The hashes of a trajectory under one encoding, by its length, up to `steps`."""
-    controls = CellControls() if name == "perfect" else Controls(name)  # type: ignore[arg-type]
+    controls = Controls("cells") if name == "perfect" else Controls(name)  # type: ignore[arg-type]
     cases = [(task, rules) for task in TASKS for rules in RULES]
     worlds = Worlds(len(cases))
     for index, (task, rules) in enumerate(cases):

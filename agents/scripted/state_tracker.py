@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from iglu_marl import Controls, Task, Worlds
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
-from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.controls import END_TURN, ControlsName
+from iglu_marl.core.grid import index_of
 from iglu_marl.core.pose import NEAR_CELLS, Pose
 from iglu_marl.planning import Plan, plan
+from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.problem import PlanLevel
 
 # Controls -> controls to plan with: "human-level" has the keys of walking.
@@ -89,6 +91,8 @@ class StateTracker:
         key = b"".join(part.tobytes() for part in parts), level
         if key in self._hopeless:
             return self._hopeless[key]
+        if self.controls.on_cells:
+            return self._plan_cells(np.asarray(target, np.int8))
         controls = PLANNED_AS[self.controls.name]
         if level == "fast":
             found = plan(world, target, controls, level)
@@ -99,8 +103,24 @@ class StateTracker:
             self._hopeless[key] = found
         return found
 
+    def _plan_cells(self, target: npt.NDArray[np.int8]) -> Plan:
+        """Return the edits in a good order, as actions on cells, and whether they make the target."""
+        world = Worlds(1)
+        world.set_state(self.world.get_state())
+        actions = []
+        for edit in order_edits(self.grid, target):
+            actions.append(np.array([*index_of(edit.cell), edit.color]))
+            world.step(self.controls.encode_batch(actions[-1:]))
+        name = self.controls.name
+        if np.array_equal(world.grid[0], target):
+            return Plan(actions, "built", "", controls=name)
+        return Plan(actions, "unresolved", f"a block cannot be set with controls={name!r}", controls=name)
+
     def do(self, planned: Any) -> Any:
         """Return the action of a planned step in the encoding of the game; advance the private world."""
+        if self.controls.on_cells:
+            self._step(*self.controls.encode(planned))
+            return planned
         how = PLANNED_AS[self.controls.name]
         action = (
             self._walked(planned)
@@ -114,11 +134,15 @@ class StateTracker:
 
     def wait(self) -> Any:
         """Return the idle action."""
+        if self.controls.on_cells:  # air stays air
+            return self.do(np.append(np.argwhere(self.grid == 0)[-1], 0))
         self._step(*self.controls.noop())
         return int(Action.NOOP) if self.controls.name == "walking" else self._still()
 
     def rest(self) -> Any:
         """Return the action that ends the turn, or the idle action if turns cannot be ended."""
+        if self.controls.on_cells and self.controls.can_yield:
+            return self.do(np.array([0, 0, 0, END_TURN]))
         action = self.wait()
         if not self.controls.can_yield:
             return action

@@ -1,4 +1,4 @@
-"""The five action encodings of a builder: their spaces, and their translation to `CONTROL` records.
+"""The action encodings of a builder: their spaces, and their translation to `CONTROL` records.
 
 | name | space | source |
 |---|---|---|
@@ -7,6 +7,7 @@
 | human-level | Dict of keys, camera and hotbar | IGLU 2021 default; 2022 with `camera_limit=5` |
 | discrete | Dict: whole-cell moves | IGLU 2021 |
 | continuous | Dict: translation along the map's axes | IGLU 2021 |
+| cells, cells-in-reach | MultiDiscrete: a cell and a color | CLEVR-Robot's `perfect` |
 
 Camera changes are (yaw, pitch) in degrees, pitch up positive, except with `Conventions.minerl_camera`.
 """
@@ -27,10 +28,26 @@ from iglu_marl.core.arguments import as_number
 from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.errors import ActionError, ConfigError
 from iglu_marl.core.grid import COLORS, MIN_CORNER, ZONE_SHAPE
-from iglu_marl.core.kernels.records import CELL, CONTINUOUS, CONTROL, DISCRETE, FLYING, WALKING
+from iglu_marl.core.kernels.records import (
+    CELL,
+    CELL_IN_REACH,
+    CONTINUOUS,
+    CONTROL,
+    DISCRETE,
+    FLYING,
+    WALKING,
+)
 
-ControlsName = Literal["walking", "flying", "human-level", "discrete", "continuous"]
-CONTROLS: tuple[ControlsName, ...] = get_args(ControlsName)
+ControlsName = Literal[
+    "walking", "flying", "human-level", "discrete", "continuous", "cells", "cells-in-reach"
+]
+ALL_CONTROLS: tuple[ControlsName, ...] = get_args(ControlsName)
+CELL_CONTROLS: Mapping[str, int] = {"cells": CELL, "cells-in-reach": CELL_IN_REACH}
+"""Encodings that act on cells, with their mode in `CONTROL`."""
+END_TURN = 7
+"""The color of an action on cells that ends the turn."""
+CONTROLS: tuple[ControlsName, ...] = tuple(name for name in ALL_CONTROLS if name not in CELL_CONTROLS)
+"""The encodings of the IGLU tools, in which the builder moves."""
 
 _TURNS = ((90.0, 0.0), (-90.0, 0.0), (180.0, 0.0), (0.0, -45.0), (0.0, 45.0))  # yaw, pitch
 GRID_ACTIONS: tuple[dict[str, Any], ...] = (
@@ -258,6 +275,11 @@ _ENCODINGS = {  # all but "walking", whose actions are rows of a table
 }
 
 
+def is_cell_space(space: spaces.Space[Any]) -> bool:
+    """Return whether a space is that of actions on cells in which a turn can be ended."""
+    return isinstance(space, spaces.MultiDiscrete) and space.nvec.tolist() == [*ZONE_SHAPE, END_TURN + 1]
+
+
 class Controls:
     """One action encoding and its space.
 
@@ -265,7 +287,7 @@ class Controls:
         name: the encoding.
         select_and_place: whether choosing a color also places, and cancels a break in the same step.
         camera_limit: largest camera change in degrees of the Dict encodings; default 5 for flying, else 180.
-        can_yield: whether the builder can end its turn (`Discrete(19)`, or the key `yield`).
+        can_yield: whether the builder can end its turn (`Discrete(19)`, the key `yield`, or the color 7 of a cell).
         conventions: color ids and camera directions of actions.
 
     """
@@ -279,8 +301,8 @@ class Controls:
         can_yield: bool = False,
         conventions: Conventions = OWN,
     ) -> None:
-        if not isinstance(name, str) or name not in CONTROLS:
-            raise ConfigError(f"controls is {name!r}, expected one of {', '.join(CONTROLS)}")
+        if not isinstance(name, str) or name not in ALL_CONTROLS:
+            raise ConfigError(f"controls is {name!r}, expected one of {', '.join(ALL_CONTROLS)}")
         for option, flag in (("select_and_place", select_and_place), ("can_yield", can_yield)):
             if not isinstance(flag, (bool, np.bool_)):
                 raise ConfigError(f"{option} is {flag!r:.80}, expected True or False")
@@ -296,12 +318,21 @@ class Controls:
         self._color_ids = conventions.color_of_action_id
         self._walking_actions = len(Action) if can_yield else int(Action.YIELD)
         self._encoding = _ENCODINGS.get(name)
+        self._cell_sizes = (*ZONE_SHAPE, END_TURN + can_yield)
         self.space = self._make_space()
         self._keys = frozenset(self.space.spaces) if isinstance(self.space, spaces.Dict) else frozenset()
         self._idle = np.zeros(2, CONTROL)  # doing nothing, and ending the turn
-        self._idle["mode"] = WALKING if self._encoding is None else self._encoding.mode
+        self._idle["mode"] = CELL_CONTROLS.get(
+            name, WALKING if self._encoding is None else self._encoding.mode
+        )
+        self._idle["hotbar"] = -1 if self.on_cells else 0
         self._idle["yields"][1] = 1
         self._table = self._walking_table()
+
+    @property
+    def on_cells(self) -> bool:
+        """Whether actions name a cell and its new color."""
+        return self.name in CELL_CONTROLS
 
     @property
     def lowest_start(self) -> float:
@@ -311,6 +342,8 @@ class Controls:
     # -- spaces
 
     def _make_space(self) -> spaces.Space[Any]:
+        if self.on_cells:
+            return spaces.MultiDiscrete(list(self._cell_sizes))
         if self._encoding is None:
             return spaces.Discrete(self._walking_actions)
         limit = self.camera_limit
@@ -338,6 +371,8 @@ class Controls:
 
         """
         encoding = self._encoding
+        if self.on_cells:
+            return self._encode_cells([action], 1, out)[0], 0
         if encoding is None:
             return self._table, _integer(action, self._walking_actions, "action", True)
         _check_keys(action, self._keys)
@@ -376,6 +411,8 @@ class Controls:
 
         """
         encoding = self._encoding
+        if self.on_cells:
+            return self._encode_cells(actions, count, out)
         if encoding is None:
             return self._table, _many_integers(actions, count, self._walking_actions, "actions")
         _check_keys(actions, self._keys)
@@ -392,6 +429,22 @@ class Controls:
         if self.can_yield:
             yields = _many_integers(actions["yield"], count, 2, "actions['yield']") != 0
             records[yields] = self._idle[1]  # cancels the step's act: only time passes
+        return records, np.arange(count)
+
+    def _encode_cells(self, actions: Any, count: int, out: Array | None) -> tuple[Array, Array]:
+        """Translate cells and colors, integers [count, 4], as `encode_many` does."""
+        expected = f"expected {count} times four integers (y, x, z, color) below {self._cell_sizes}"
+        array = _many(actions, (count, 4), "iu", "actions are", expected)
+        bad = (array < 0) | (array >= self._cell_sizes)
+        if bad.any():
+            world = _first(bad)
+            raise ActionError(f"the action is {array[world].tolist()} in world {world}, {expected}")
+        records = np.zeros(count, CONTROL) if out is None else out
+        colors = np.append(self._color_ids, -1).astype(np.int8)  # after the colors: end the turn
+        records["mode"] = self._idle["mode"][0]
+        records["move"] = array[:, [1, 0, 2]] + MIN_CORNER
+        records["hotbar"] = colors[array[:, 3]]
+        records["yields"] = array[:, 3] == END_TURN
         return records, np.arange(count)
 
     def noop(self) -> tuple[Array, int]:
@@ -422,38 +475,3 @@ class Controls:
         table["place"][Action.PLACE] = 1
         table["yields"][Action.YIELD] = 1
         return table
-
-
-class CellControls(Controls):
-    """Actions on cells without reach or aim, the "perfect" encoding of language goals.
-
-    An action is four integers: the indices (y, x, z) of a cell in a dense grid, and its new color id, 0 for air. The
-    other conditions of placing and breaking hold (docs/dynamics.md). The builder does not walk, but can fall.
-    """
-
-    _SIZES = (*ZONE_SHAPE, 7)
-
-    def __init__(self, conventions: Conventions = OWN) -> None:
-        super().__init__("walking", conventions=conventions)
-        self.name = "perfect"
-
-    def _make_space(self) -> spaces.Space[Any]:
-        return spaces.MultiDiscrete(list(self._SIZES))
-
-    def encode(self, action: Any, check: bool = True, out: Array | None = None) -> tuple[Array, int]:
-        """Translate an action to a control, as `Controls.encode` does."""
-        return self.encode_many([action], 1, out)[0], 0
-
-    def encode_many(self, actions: Any, count: int, out: Array | None = None) -> tuple[Array, Array]:
-        """Translate the actions of `count` worlds at once, integers [count, 4], as `Controls.encode_many` does."""
-        expected = f"expected {count} times four integers (y, x, z, color) below {self._SIZES}"
-        array = _many(actions, (count, 4), "iu", "actions are", expected)
-        bad = (array < 0) | (array >= self._SIZES)
-        if bad.any():
-            world = _first(bad)
-            raise ActionError(f"the action is {array[world].tolist()} in world {world}, {expected}")
-        records = np.zeros(count, CONTROL) if out is None else out
-        records["mode"] = CELL
-        records["move"] = array[:, [1, 0, 2]] + MIN_CORNER
-        records["hotbar"] = np.asarray(self._color_ids, np.int8)[array[:, 3]]
-        return records, np.arange(count)

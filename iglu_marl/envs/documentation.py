@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from gymnasium import spaces
 
-from iglu_marl.core.controls import CONTROLS, CellControls, Controls, ControlsName
+from iglu_marl.core.controls import ALL_CONTROLS, Controls, ControlsName
 from iglu_marl.core.conventions import Conventions
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, Game, GameConfig
@@ -181,7 +181,9 @@ def builder_tables(
 
 def action_rows(default: ControlsName) -> list[tuple[str, str, str]]:
     """Return name, default and space of each encoding."""
-    return [(name, "yes" if name == default else "no", spelled(Controls(name).space)) for name in CONTROLS]
+    return [
+        (name, "yes" if name == default else "no", spelled(Controls(name).space)) for name in ALL_CONTROLS
+    ]
 
 
 def _lone_tables(
@@ -247,11 +249,13 @@ def goal_documented(
     """
 
     def document(thing: Documented) -> Documented:
-        actions = [*action_rows("walking"), ("perfect", "no", spelled(CellControls().space))]
         options = _option_parameters("goal", **defaults)
         known = {**inspect.signature(thing).parameters, **{one.name: one for one in options}}
         older = [known[ours].replace(name=name) for name, ours in spellings.items() if name not in known]
-        lines = [*_lone_tables(actions, seen, "goal", GOAL_ENDS), *options_table("goal", **defaults)]
+        lines = [
+            *_lone_tables(action_rows("walking"), seen, "goal", GOAL_ENDS),
+            *options_table("goal", **defaults),
+        ]
         return _document(thing, lines, [*older, *options])
 
     return document

@@ -17,7 +17,7 @@ from gymnasium import spaces
 from typing_extensions import Unpack
 
 from iglu_marl.core.arguments import check_flags, check_option
-from iglu_marl.core.controls import CellControls, ControlsName
+from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import ConfigError, LanguageError, StateError
 from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
@@ -600,8 +600,7 @@ def make_language_goal(
     obs_type: "direct" (grid and pose), "order_invariant" (the blocks as a set of rows, and pose) or "image" (the
         builder's picture); inventory and compass always.
     direct_obs: False is obs_type="image"; True demands one of the others.
-    action_space, action_type, controls: any of the five encodings (default "walking"), or "perfect", which acts on a
-        cell directly: the indices (y, x, z) of a cell in the grid, and the colour id that it gets, 0 for air.
+    action_space, action_type, controls: any of the encodings (default "walking"). "perfect" is another name of "cells".
     maximum_episode_steps: the same as `max_steps`.
     The rest is as in `LanguageGoal`, and fields of `GameConfig`.
     """
@@ -613,16 +612,12 @@ def make_language_goal(
         obs_type = obs_type if direct_obs else "image"
     fields = {"max_steps": 200, **_in_our_names(options, action_space=action_space)}
     encoding = fields.pop("action_space", "walking")
-    perfect = isinstance(encoding, str) and encoding == "perfect"
-    setting = Setting(
-        "goal",
-        "LanguageGoal-v0",
-        sees=("pov",) if obs_type == "image" else (),
-        without={"select_and_place": "action_space='perfect', which places by itself"} if perfect else {},
+    encoding = "cells" if isinstance(encoding, str) and encoding == "perfect" else encoding
+    setting = Setting("goal", "LanguageGoal-v0", sees=("pov",) if obs_type == "image" else ())
+    config = GameConfig.read(setting, None, {**fields, "controls": encoding})
+    env = SingleAgentEnv(
+        config, config.make_controls(can_yield=False), lambda episode: goal_observer(episode.config, obs_type)
     )
-    config = GameConfig.read(setting, None, {**fields, "controls": "walking" if perfect else encoding})
-    controls = CellControls() if perfect else config.make_controls(can_yield=False)
-    env = SingleAgentEnv(config, controls, lambda episode: goal_observer(episode.config, obs_type))
     return LanguageGoal(
         env,
         goals=goals,

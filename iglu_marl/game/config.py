@@ -16,7 +16,7 @@ import numpy.typing as npt
 from typing_extensions import TypedDict
 
 from iglu_marl.core.arguments import as_count, as_flag, as_number
-from iglu_marl.core.controls import CONTROLS, Controls, ControlsName
+from iglu_marl.core.controls import ALL_CONTROLS, Controls, ControlsName
 from iglu_marl.core.dialogue import Codec, Role, Speaker, Utterance, speakers_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.kernels.records import COMPLETIONS, SHIFTS, Completion, EpisodeRules, Shifts
@@ -303,9 +303,11 @@ class GameConfig:
         without={"goal": "scenes, where worlds come from, and goals, what to do in them"},
     )
     controls: ControlsName = _option(
-        "walking", "the builder's action encoding: " + ", ".join(CONTROLS), _choice(*CONTROLS)
+        "walking", "the builder's action encoding: " + ", ".join(ALL_CONTROLS), _choice(*ALL_CONTROLS)
     )
-    select_and_place: bool = _option(False, "choosing a colour also places a block", as_flag)
+    select_and_place: bool = _option(
+        False, "choosing a colour also places a block", as_flag, needs=(effects.HANDS,)
+    )
     chat: Literal["text", "tokens"] = _option(
         "text",
         "how utterances are passed: text, or arrays of token ids",

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from iglu_marl.core.controls import CELL_CONTROLS
+
 if TYPE_CHECKING:
     from iglu_marl.game.config import GameConfig
 
@@ -106,6 +108,9 @@ DIALOG = Need("where `dialog` is observed", _reads)
 EGOCENTRIC = Need(
     "with `egocentric` or `target_egocentric`",
     lambda config, setting: setting.shows(config, "egocentric", "target_egocentric"),
+)
+HANDS = Need(
+    "with controls in which the builder moves", lambda config, setting: config.controls not in CELL_CONTROLS
 )
 PICTURES = Need("with pictures: `pov`, `target_view` or `grid_view`", _has_pictures)
 POV = Need("with `pov`", lambda config, setting: setting.shows(config, "pov"))

@@ -17,6 +17,7 @@ from gymnasium import spaces
 
 from iglu_marl.agents import registry as pairing
 from iglu_marl.core.actions import Action
+from iglu_marl.core.controls import END_TURN, is_cell_space
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, StateError
 from iglu_marl.core.parsing import parse_json, wrap_errors
@@ -267,4 +268,6 @@ def at_rest(space: spaces.Space[Any], yields: bool = True) -> Any:
         return int(Action.YIELD if yields and space.n > Action.YIELD else Action.NOOP)
     if isinstance(space, spaces.Text):
         return ""
+    if is_cell_space(space):
+        return np.array([0, 0, 0, END_TURN])
     return np.zeros(space.shape or (), space.dtype)

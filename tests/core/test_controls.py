@@ -12,7 +12,7 @@ from probing import IDS
 
 from iglu_marl import ActionError, Task, parallel_env, raw_env
 from iglu_marl.core.actions import Action
-from iglu_marl.core.controls import CONTROLS, CellControls, Controls
+from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.conventions import IGLU2021
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import Worlds
@@ -566,7 +566,7 @@ def batch_of(actions: list[Any]) -> Any:
 def test_acting_on_cells_follows_the_rules_of_hands_but_for_reach() -> None:
     """Against the rules written down plainly, in worlds that fill up and in which colours run out."""
     count, rng = 6, np.random.default_rng(4)
-    worlds, controls = Worlds(count), CellControls()
+    worlds, controls = Worlds(count), Controls("cells")
     for index in range(count):
         worlds.spawn(index, Task("", FAR_AWAY), pose=(index - 3, -0.25, 0, 0, 0))
     expected, stock = np.zeros((count, 9, 11, 11), np.int8), np.full((count, 7), 20)
@@ -597,7 +597,7 @@ def test_acting_on_cells_follows_the_rules_of_hands_but_for_reach() -> None:
 
 
 def test_an_action_on_a_cell_is_the_same_for_one_world_and_for_many() -> None:
-    controls = CellControls()
+    controls = Controls("cells")
     controls.space.seed(1)
     actions = np.array([controls.space.sample() for _ in range(50)])
     many, numbers = controls.encode_many(actions, 50)

@@ -14,7 +14,7 @@ from probing import digest, frozen
 from requirements import TEST_FOLDERS
 
 from iglu_marl import Task
-from iglu_marl.core.controls import CONTROLS, CellControls, Controls
+from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.kernels.records import EpisodeRules
 from iglu_marl.core.scoring import Target
 from iglu_marl.core.worlds import Worlds
@@ -37,7 +37,7 @@ POSE = (0.3, -0.25, 0.6, 350, -40)
 
 def mixed(controls: Controls, rng: np.random.Generator) -> object:
     """A random action that mostly looks down and often uses its hands."""
-    if controls.name == "perfect":
+    if controls.on_cells:
         return rng.integers(0, (3, 11, 11, 7))
     if controls.name == "walking":
         return int(rng.choice([0, 1, 2, 3, 4, 5, 7, 9, 12, 13, 14, 15, 16, 17, 17, 17, 18]))
@@ -54,7 +54,7 @@ def mixed(controls: Controls, rng: np.random.Generator) -> object:
 def story(name: str) -> str:
     """Every byte of every state along a play of one encoding, over all tasks and rules, as a digest."""
     seen = hashlib.sha256()
-    controls = CellControls() if name == "perfect" else Controls(name, can_yield=True)  # type: ignore[arg-type]
+    controls = Controls("cells") if name == "perfect" else Controls(name, can_yield=True)  # type: ignore[arg-type]
     controls.space.seed(5)
     rng = np.random.default_rng(5)
     cases = [(task, rules) for task in TASKS.values() for rules in RULES.values()]

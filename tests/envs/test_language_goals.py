@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env
 
 import iglu_marl
 from iglu_marl import ActionError, ConfigError, IgluMarlError, LanguageError, StateError, Task
-from iglu_marl.core.controls import CONTROLS
+from iglu_marl.core.controls import ALL_CONTROLS
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs.documentation import spelled
 from iglu_marl.envs.language import SPELLINGS, LanguageGoal, make_language_goal
@@ -348,7 +348,7 @@ def test_names_of_clevr_robot_stand_for_ours() -> None:
 
 def test_help_lists_the_spaces() -> None:
     rows = [" ".join(line.split()) for line in (make_language_goal.__doc__ or "").splitlines()]
-    for name in (*CONTROLS, "perfect"):
+    for name in ALL_CONTROLS:
         default = "yes" if name == "walking" else "no"
         assert f"{name} {default} {spelled(make(action_space=name).action_space)}" in rows
     for obs_type in ("direct", "order_invariant", "image"):

@@ -14,7 +14,7 @@ import numpy as np
 import reference_scores
 from trust.driver import Figures, expect, main, show_progress
 
-from iglu_marl.core.controls import CONTROLS, CellControls, Controls
+from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import ARCHITECT, COVER, EpisodeRules
 from iglu_marl.core.state_bounds import check_state
@@ -46,7 +46,7 @@ BEFORE = (
 def drive(amount: int, seed: int) -> Figures:
     rng = np.random.default_rng(seed)
     figures = {"steps": 0, "edits": 0, "completed": 0, "scores": 0, "alone": 0}
-    encodings = [*(Controls(name, can_yield=True) for name in CONTROLS), CellControls()]
+    encodings = [*(Controls(name, can_yield=True) for name in CONTROLS), Controls("cells")]
     number = 0
     while figures["steps"] < amount:
         controls = encodings[number % len(encodings)]
@@ -222,7 +222,7 @@ def drawn_pose(rng: np.random.Generator) -> tuple[float, ...]:
 
 def drawn_actions(rng: np.random.Generator, controls: Controls) -> Any:
     """Return actions that place and break more often than uniform ones."""
-    if controls.name == "perfect":
+    if controls.on_cells:
         cells = rng.integers(0, (4, 11, 11, 7), (COUNT, 4))
         cells[:, 1:3] = np.where(rng.random((COUNT, 1)) < 0.9, rng.integers(3, 8, (COUNT, 2)), cells[:, 1:3])
         return cells

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import numpy as np
 from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z
 from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.body import in_the_way
-from iglu_marl.core.kernels.cells import cell_of, in_zone, touches
+from iglu_marl.core.kernels.cells import cell_of, in_zone, solid, touches
 from iglu_marl.core.kernels.ray import cast, gaze
 from iglu_marl.core.kernels.records import (
     BOTH_HANDS,
     CELL,
+    CELL_IN_REACH,
     GROUND_Y,
     NO_CELL,
     NOTHING,
@@ -86,19 +88,48 @@ def remove(s):
 
 
 @jit
-def edit(s, x, y, z, color, team):
-    """Set the colour of a cell (0: air) without reach and aim; other conditions hold. Returns the event."""
+def can_aim_at(s, x, y, z):
+    """Return whether the hands could act on a cell from where the eye is: break its block, or place one there.
+
+    Tried are the middle of a block and of its faces, or of the faces of solid neighbors at which to place one.
+    """
+    grid, pose = s["grid"], s["pose"]
+    has_block = solid(grid, x, y, z)
+    hit, before = np.empty(3, np.int8), np.empty(3, np.int8)
+    for side in range(7):
+        east = (side == 2) - (side == 1)
+        up = (side == 4) - (side == 3)
+        south = (side == 6) - (side == 5)
+        if not has_block and not (side > 0 and solid(grid, x + east, y + up, z + south)):
+            continue
+        way_x, way_y, way_z = x + 0.5 * east - pose[0], y + 0.5 * up - pose[1], z + 0.5 * south - pose[2]
+        far = math.sqrt(way_x * way_x + way_y * way_y + way_z * way_z)
+        if far == 0.0:
+            continue
+        cast(grid, (pose[0], pose[1], pose[2]), (way_x / far, way_y / far, way_z / far), hit, before)
+        found = hit if has_block else before
+        if found[0] == x and found[1] == y and found[2] == z:
+            return True
+    return False
+
+
+@jit
+def edit(s, x, y, z, color, near, team):
+    """Set the colour of a cell (0: air) without aim; other conditions hold. Returns the event.
+
+    With `near`, the builder has to be able to look at the cell from where it is.
+    """
     if not in_zone(x, y, z):
         return PLACE_OUTSIDE
     pose, old = s["pose"], int(s["grid"][y - MIN_Y, x - MIN_X, z - MIN_Z])
     if color == 0:
-        if old == 0:
+        if old == 0 or (near and not can_aim_at(s, x, y, z)):
             return REMOVE_NO_HIT
         set_block(s, x, y, z, color)
         return REMOVED
     if old == color:
         return NOTHING
-    if old == 0 and not touches(s["grid"], x, y, z):
+    if (old == 0 and not touches(s["grid"], x, y, z)) or (near and not can_aim_at(s, x, y, z)):
         return PLACE_NO_HIT
     if s["inventory"][color - 1] <= 0:
         return PLACE_NONE_LEFT
@@ -117,9 +148,12 @@ def use_hands(s, c, team):
     s["hit"][:] = NO_CELL
     s["before"][:] = NO_CELL
     s["change"][:] = 0
-    if c["mode"] == CELL:
-        cell = c["move"]
-        s["event"] = edit(s, cell_of(cell[0]), cell_of(cell[1]), cell_of(cell[2]), int(c["hotbar"]), team)
+    if c["hotbar"] < 0:
+        s["event"] = NOTHING
+    elif c["mode"] in (CELL, CELL_IN_REACH):
+        cell, near = c["move"], c["mode"] == CELL_IN_REACH
+        x, y, z = cell_of(cell[0]), cell_of(cell[1]), cell_of(cell[2])
+        s["event"] = edit(s, x, y, z, int(c["hotbar"]), near, team)
     elif c["place"] != 0 and c["remove"] != 0:
         s["event"] = BOTH_HANDS
     elif c["place"] != 0:

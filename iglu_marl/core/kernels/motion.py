@@ -10,6 +10,7 @@ from iglu_marl.core.kernels.body import body_fits
 from iglu_marl.core.kernels.cells import cell_of, solid
 from iglu_marl.core.kernels.records import (
     CELL,
+    CELL_IN_REACH,
     DEGREES,
     DISCRETE,
     FLY_SPEED,
@@ -188,7 +189,7 @@ def move(s, c):
         drift(s, push[0], push[1], True)
     elif mode == DISCRETE:
         hop(s, push[0], push[1], push[2] != 0.0)
-    elif mode == CELL:
+    elif mode in (CELL, CELL_IN_REACH):
         drift(s, 0.0, 0.0, False)
     else:
         slide(s, push[0], push[1], push[2])

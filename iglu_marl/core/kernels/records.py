@@ -27,7 +27,7 @@ RAY_SAMPLES_PER_CELL = 5.0
 RADIANS = math.pi / 180.0
 DEGREES = 180.0 / math.pi
 
-WALKING, FLYING, DISCRETE, CONTINUOUS, CELL = 0, 1, 2, 3, 4  # CONTROL["mode"]
+WALKING, FLYING, DISCRETE, CONTINUOUS, CELL, CELL_IN_REACH = 0, 1, 2, 3, 4, 5  # CONTROL["mode"]
 ARCHITECT, BUILDER = 0, 1  # WORLD["floor"]
 EXACT, COVER = 0, 1  # WORLD["completion"]
 
@@ -42,7 +42,7 @@ NO_CELL = 127
 CONTROL = np.dtype(
     [
         # walking, flying, discrete: (back - forward, right - left, up); continuous: (x, y, z) in cells;
-        # cell: the cell (x, y, z) that gets the colour `hotbar` (0: air)
+        # cell: the cell (x, y, z) that gets the colour `hotbar` (0: air; -1: nothing is done)
         ("move", np.float64, (3,)),
         ("camera", np.float64, (2,)),  # yaw and pitch change in degrees, pitch up positive
         ("mode", np.int8),

@@ -31,7 +31,7 @@ def step_one(s, c, team):
     best_before, blocks_before = int(s["best"]), int(s["blocks"])
     given = s["edits"] > 0 and complete(s)  # completed from outside
     shape_before(s)
-    if c["hotbar"] != 0:
+    if c["hotbar"] > 0:
         s["active"] = c["hotbar"]
     if c["mode"] == WALKING or c["mode"] == FLYING:
         jump(s, c["move"][2], c["mode"] == FLYING)
