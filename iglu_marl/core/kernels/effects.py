@@ -26,6 +26,14 @@ def clear_reports(s):
 
 
 @jit
+def load(words, trial, s):
+    """Copy a world, without the shaping of its reward: what is to be built does not matter."""
+    for k in range(words.size):
+        trial[k] = words[k]
+    s["shaping_scale"] = 0.0
+
+
+@jit
 def restore(words, trial):
     """Copy the fields that a step without an edit changes."""
     for k in range(HEAD):
@@ -65,9 +73,8 @@ def try_controls(words, team, controls, noop, trials, trial_words, found):
     words, uint64 [2, n].
     """
     s, idle = trials[0], trials[1]
-    for k in range(words.size):
-        trial_words[0, k] = words[k]
-        trial_words[1, k] = words[k]
+    load(words, trial_words[0], s)
+    load(words, trial_words[1], idle)
     step_one(idle, noop[0], team)
     clear_reports(idle)
     for j in range(controls.shape[0]):
@@ -83,8 +90,7 @@ def try_controls(words, team, controls, noop, trials, trial_words, found):
         change = s["change"]
         if change[3] != change[4]:
             found[j] = 1
-            for k in range(words.size):
-                trial_words[0, k] = words[k]
+            load(words, trial_words[0], s)
             continue
         clear_reports(s)
         found[j] = differ(trial_words[0], trial_words[1])

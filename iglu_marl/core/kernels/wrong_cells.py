@@ -46,11 +46,15 @@ def find_wrong_cells(s, cells, order):
     dx, dz, rotation = live_alignment(s)
     in_place, cover = dx == 0 and dz == 0 and rotation == 0, s["completion"] == COVER
     count, most = 0, cells.shape[0]
+    left = int(s["blocks"]) + int(s["target_blocks"])  # of build and target, in the cells that follow
     for iy in range(9):
+        if left == 0:
+            break
         for ix in range(11):
             for iz in range(11):
                 if in_place:
                     wanted = target[iy, ix, iz]
+                    left -= int(grid[iy, ix, iz] != 0) + int(wanted != 0)
                     if grid[iy, ix, iz] == wanted or (cover and wanted == start[iy, ix, iz]):
                         continue
                 else:
@@ -59,6 +63,7 @@ def find_wrong_cells(s, cells, order):
                     for _ in range(rotation):
                         tx, tz = 10 - tz, tx
                     wanted = target[iy, tx, tz] if inside else np.int8(0)
+                    left -= int(grid[iy, ix, iz] != 0) + int(wanted != 0)
                     if grid[iy, ix, iz] == wanted:
                         continue
                     if cover and (not inside or wanted == start[iy, tx, tz]):
