@@ -61,8 +61,9 @@ def tasks_of(game: str, split: str, fold: int) -> list[Task]:
         targets = [[(*cells[pick], int(rng.choice(colors))) for pick in chosen] for chosen in picks]
     parts = [(color + x + 3 * y + 2 * z + fold) % 6 for (x, y, z, color), *_ in targets]
     wanted = {"train": (2, 3, 4, 5), "validation": (1,), "test": (0,)}[split]
-    pairs = zip(targets, parts, strict=True)
-    return [Task("", target, invariant=False) for target, part in pairs if part in wanted]
+    return [
+        Task("", each, invariant=False) for each, part in zip(targets, parts, strict=True) if part in wanted
+    ]
 
 
 def make_env(settings: dict[str, Any], tasks: list[Task], training: bool) -> Any:

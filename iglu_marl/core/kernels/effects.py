@@ -79,7 +79,7 @@ def try_controls(words, team, controls, noop, trials, trial_words, found):
     clear_reports(idle)
     for j in range(controls.shape[0]):
         c = controls[j]
-        if c["hotbar"] != 0 and c["hotbar"] != idle["active"]:
+        if c["hotbar"] > 0 and c["hotbar"] != idle["active"]:
             found[j] = 1
             continue
         if turns(c, words, trial_words[0], s, idle):
