@@ -102,11 +102,16 @@ TRIALS: Mapping[str, Trial] = {
     "architect_sees": Trial(("grid",)),
     "builder_sees": Trial(("compass", "hotbar")),
     "egocentric_radius": Trial(2, {"builder_sees": ("egocentric",)}),
+    "max_wrong_cells": Trial(
+        2, {"sees": {"builder_0": "all"}, "target_in_obs": True, "builder_sees": ("wrong_cells", "dialog")}
+    ),
     "right_scale": Trial(3.0),
     "wrong_scale": Trial(0.25),
     "completion_reward": Trial(10.0),
     "message_cost": Trial(0.5),
     "step_cost": Trial(0.125),
+    "shaping": Trial(True),
+    "shaping_scale": Trial(0.5, {"shaping": True}),
     "rewards": Trial("builder"),
     "size_reward": Trial(True),
     "sparse_reward": Trial(True),

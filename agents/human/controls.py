@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from iglu_marl import ActionError, Controls
+from iglu_marl import ActionError, AgentError, Controls
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
-from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.controls import CONTROLS, ControlsName
 
 FORWARD, BACK, LEFT, RIGHT, UP, DOWN, FAST = "forward", "back", "left", "right", "up", "down", "fast"
 _ACTION = {action.name.lower(): int(action) for action in Action}
@@ -50,6 +50,10 @@ class InputMapper:
         self, controls: ControlsName, *, select_and_place: bool = False, can_yield: bool = True
     ) -> None:
         self.controls = Controls(controls, select_and_place=select_and_place, can_yield=can_yield)
+        if self.controls.on_cells:
+            raise AgentError(
+                f"controls is {controls!r}, and keys move a builder; expected one of {', '.join(CONTROLS)}"
+            )
         self.can_yield, self.select_and_place = can_yield, select_and_place
         self.active = 1
         parts = getattr(self.controls.space, "spaces", {})  # none where an action is a number

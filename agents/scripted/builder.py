@@ -58,6 +58,8 @@ class ScriptedBuilder(BuilderBase):
 
     """
 
+    acts_on_cells = True
+
     def __init__(
         self, controls: ControlsName = "walking", *, reader: Reader | None = None, **options: Unpack[Options]
     ) -> None:

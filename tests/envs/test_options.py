@@ -29,12 +29,14 @@ OF_GOALS = {"controls", "select_and_place", "max_steps", "step_cost", "render_mo
 RAISES: dict[str, set[str]] = {
     "raw_env": set(),
     "parallel_env": {"turn_steps"},
-    "LiveGame": {"turn_steps", "builder_can_ask"},
+    "LiveGame": {"turn_steps", "builder_can_ask", "shaping", "shaping_scale"},
     "VectorGame": {"chat", "strict"},
-    "VectorGame, in turns": {"chat", "strict"} | TEAM,
+    "VectorGame, in turns": {"chat", "strict", "max_wrong_cells"} | TEAM,
     "VectorGame, team": {"chat", "strict", "turn_steps"},
     **{f"{name}, recorded dialogue": OF_PAIRS | OF_ARCHITECTS for name in IDS},
     **{f"{name}, live architect": OF_PAIRS for name in IDS},
+    **{f"{name}, recorded dialogue": OF_PAIRS | OF_ARCHITECTS | {"max_wrong_cells"} for name in IDS[2:]},
+    **{f"{name}, live architect": OF_PAIRS | {"max_wrong_cells"} for name in IDS[2:]},
     "iglu_marl/LanguageGoal-v0, direct": FIELDS - OF_GOALS,
     "iglu_marl/LanguageGoal-v0, image": FIELDS - OF_GOALS - {"pov_size", "renderer"},
 }

@@ -7,17 +7,19 @@ change count.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z
 from iglu_marl.core.jit import jit
-from iglu_marl.core.kernels.cells import solid, touches
+from iglu_marl.core.kernels.cells import CELLS, solid, touches
 from iglu_marl.core.kernels.ray import gaze, reach
 from iglu_marl.core.kernels.records import COVER, DEGREES, RADIANS
 from iglu_marl.core.kernels.score import live_alignment
 
 TO_PLACE, TO_REMOVE = 1.0, 2.0  # kinds of wrong cells in observations
+unsigned: Any = np.uint64
 _RANK = 100.0  # cells, more than any distance from a builder
 
 
@@ -37,50 +39,69 @@ def urgency(s, x, y, z):
 
 
 @jit
+def may_differ(grid, target, first, size, in_place):
+    """Return whether cells of flat grids, `size` from `first` on, can be wrong: they differ, or there are blocks.
+
+    first, size: uint64. Signed indices might be negative, and such loops are not vectorized.
+    """
+    found = np.int8(0)
+    if in_place:
+        for k in range(size):
+            found = np.int8(found | (grid[first + k] ^ target[first + k]))
+    else:
+        for k in range(size):
+            found = np.int8(found | grid[first + k] | target[first + k])
+    return found != 0
+
+
+@jit
+def insert(cells, order, count, key, x, y, z, wanted):
+    """Insert a cell into the first `count` rows, which are sorted by key. Return their new number."""
+    most = cells.shape[0]
+    place = count
+    while place > 0 and order[place - 1] > key:
+        place -= 1
+    if place == most:
+        return count
+    count = min(count + 1, most)
+    for k in range(count - 1, place, -1):
+        order[k] = order[k - 1]
+        cells[k] = cells[k - 1]
+    order[place] = key
+    cells[place, 0], cells[place, 1], cells[place, 2], cells[place, 3] = x, y, z, wanted
+    return count
+
+
+@jit
 def find_wrong_cells(s, cells, order):
     """Write the first wrong cells in the order of `urgency`, ties as in the grid. Return their number.
 
     cells: int64 [k, 4], gets x, y, z and the wanted color. order: float64 [k], memory to sort in.
     """
     grid, start, target = s["grid"], s["start"], s["target"]
+    flat_grid, flat_target = grid.reshape(CELLS), target.reshape(CELLS)
     dx, dz, rotation = live_alignment(s)
     in_place, cover = dx == 0 and dz == 0 and rotation == 0, s["completion"] == COVER
-    count, most = 0, cells.shape[0]
-    left = int(s["blocks"]) + int(s["target_blocks"])  # of build and target, in the cells that follow
+    count = 0
     for iy in range(9):
-        if left == 0:
-            break
+        if not may_differ(flat_grid, flat_target, unsigned(iy * 121), unsigned(121), in_place):
+            continue
         for ix in range(11):
+            row = unsigned(iy * 121 + ix * 11)
+            if in_place and not may_differ(flat_grid, flat_target, row, unsigned(11), True):
+                continue
             for iz in range(11):
-                if in_place:
-                    wanted = target[iy, ix, iz]
-                    left -= int(grid[iy, ix, iz] != 0) + int(wanted != 0)
-                    if grid[iy, ix, iz] == wanted or (cover and wanted == start[iy, ix, iz]):
-                        continue
-                else:
-                    tx, tz = ix + dx, iz + dz
-                    inside = 0 <= tx and tx <= 10 and 0 <= tz and tz <= 10
-                    for _ in range(rotation):
-                        tx, tz = 10 - tz, tx
-                    wanted = target[iy, tx, tz] if inside else np.int8(0)
-                    left -= int(grid[iy, ix, iz] != 0) + int(wanted != 0)
-                    if grid[iy, ix, iz] == wanted:
-                        continue
-                    if cover and (not inside or wanted == start[iy, tx, tz]):
-                        continue
-                x, y, z = ix + MIN_X, iy + MIN_Y, iz + MIN_Z
-                key = urgency(s, x, y, z)
-                place = count if count < most else most
-                while place > 0 and order[place - 1] > key:
-                    place -= 1
-                if place == most:
+                tx, tz = ix + dx, iz + dz
+                inside = 0 <= tx and tx <= 10 and 0 <= tz and tz <= 10
+                for _ in range(rotation):
+                    tx, tz = 10 - tz, tx
+                wanted = target[iy, tx, tz] if inside else np.int8(0)
+                if grid[iy, ix, iz] == wanted:
                     continue
-                count = min(count + 1, most)
-                for k in range(count - 1, place, -1):
-                    order[k] = order[k - 1]
-                    cells[k] = cells[k - 1]
-                order[place] = key
-                cells[place, 0], cells[place, 1], cells[place, 2], cells[place, 3] = x, y, z, wanted
+                if cover and (not inside or wanted == start[iy, tx, tz]):
+                    continue
+                x, y, z = ix + MIN_X, iy + MIN_Y, iz + MIN_Z
+                count = insert(cells, order, count, urgency(s, x, y, z), x, y, z, wanted)
     return count
 
 

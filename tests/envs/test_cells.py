@@ -1,0 +1,230 @@
+"""`controls="cells"` and "cells-in-reach": equal in every view, recorded, under the rules of placing and breaking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import iglu_marl
+from iglu_marl import ActionError, AgentError, ConfigError, Controls, Pose, Recorder, Task, Worlds
+from iglu_marl.agents import LLMBuilder, OracleBuilder, agents_for
+from iglu_marl.agents.human.controls import InputMapper
+from iglu_marl.agents.team import TeamBuilder
+from iglu_marl.core.grid import MIN_CORNER, index_of
+from iglu_marl.envs import LiveGame, VectorGame
+from iglu_marl.game.episode import EVENTS
+from iglu_marl.recording import read_recording, replay
+from iglu_marl.recording.recorded_env import at_rest
+
+NAMES = ("cells", "cells-in-reach")
+VECTOR = "IGLUGridworldVector-v0"
+TASK = Task("", [(2, -1, -3, 6), (2, 0, -3, 1)], starting_grid=[(4, -1, 4, 3)], invariant=False)
+OPTIONS: dict[str, Any] = {"task": TASK, "pose": (0.0, -0.25, 0.0, 0.0, -30.0)}
+CHAT: dict[str, Any] = {"chat": "tokens", "vocabulary": 5, "max_message_length": 1, "dialog_length": 4}
+SEES = ("grid", "inventory", "hotbar", "pose")
+KEYS = ("grid", "inventory", "hotbar", "agentPos")
+ACTIONS = np.random.default_rng(5).integers(0, (4, 11, 11, 7), (80, 4))
+END = np.array([0, 0, 0, 7])
+Row = tuple[list[Any], float, str]
+
+
+def facts(seen: dict[str, Any], reward: Any, event: str) -> Row:
+    return [seen[key].tolist() for key in KEYS], float(reward), event
+
+
+def alone(name: str, many: bool) -> list[Row]:
+    options: dict[str, Any] = {"action_space": name, "builder_sees": SEES, "max_steps": 100}
+    env: Any = (
+        gym.make_vec(VECTOR, num_envs=2, info_keys=("event",), **options)
+        if many
+        else gym.make(VECTOR, **options)
+    )
+    env.reset(seed=0, options=OPTIONS)
+    story = []
+    for action in ACTIONS:
+        seen, reward, _, _, info = env.step(np.stack([action] * 2) if many else action)
+        if many:
+            seen, reward = {key: seen[key][1] for key in KEYS}, reward[1]
+        story.append(facts(seen, reward, info["event"][1] if many else info["event"]))
+    return story
+
+
+def together(name: str, view: str, builders: int) -> list[Row]:
+    options = {"controls": name, "builder_sees": SEES, "builders": builders, "max_turns": None, **CHAT}
+    options |= {"sees": {"builder_0": "all"}} if builders > 1 else {}
+    env: Any = {
+        "aec": lambda: iglu_marl.raw_env(turn_steps=1, **options),
+        "parallel": lambda: iglu_marl.parallel_env(**options),
+        "games": lambda: VectorGame(2, **options),
+    }[view]()
+    env.reset(seed=0, options=OPTIONS)
+    story, silence = [], np.zeros(1, int)
+    for action in ACTIONS:
+        moves = {agent: silence if agent[0] == "a" else END for agent in env.possible_agents}
+        moves["builder_0"] = action
+        if view == "aec":
+            paid = 0.0
+            for agent in env.possible_agents:
+                env.step(moves[agent])
+                paid += env.rewards["builder_0"]
+            story.append(facts(env.observe("builder_0"), paid, env.infos["builder_0"]["event"]))
+            continue
+        many = {agent: np.stack([move] * 2) for agent, move in moves.items()}
+        seen, rewards, _, _, infos = env.step(many if view == "games" else moves)
+        mine, reward, event = seen["builder_0"], rewards["builder_0"], infos["builder_0"]["event"]
+        if view == "games":
+            mine, reward, event = {key: mine[key][1] for key in KEYS}, reward[1], event[1]
+        story.append(facts(mine, reward, event))
+    return story
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_view_tells_one_story(name: str) -> None:
+    first = alone(name, False)
+    events = {event for _, _, event in first}
+    assert {"placed", "place: nothing in reach", "remove: nothing in reach"} <= events
+    assert any(reward for _, reward, _ in first)
+    assert alone(name, True) == first
+    for view in ("aec", "parallel", "games"):
+        assert together(name, view, 1) == first
+    two = [together(name, view, 2) for view in ("aec", "parallel", "games")]
+    assert two[0] == two[1] == two[2]
+    assert [[row[0][0], *row[1:]] for row in two[0]] == [[row[0][0], *row[1:]] for row in first]
+
+
+def placed(name: str, cells: list[tuple[int, ...]], pose: Any, start: Any = None) -> list[str]:
+    """What becomes of cells (x, y, z, color), one after the other."""
+    worlds, controls, events = Worlds(1), Controls(name), []  # type: ignore[arg-type]
+    worlds.spawn(0, Task("", [(5, 7, 5, 1)], starting_grid=start, invariant=False), pose=pose)
+    for *cell, color in cells:
+        worlds.step(controls.encode_batch([np.array([*index_of(cell), color])]))
+        events.append(EVENTS[worlds.event[0]])
+    assert worlds.pose[0].tolist() == list(pose)
+    return events
+
+
+def test_reach_is_what_the_hands_could_do_from_there() -> None:
+    pose = (-5, -0.25, 0, 90, 0)
+    far, near = (5, -1, 0, 1), (1, -1, 0, 1)
+    assert placed("cells", [far, near], pose) == ["placed"] * 2
+    assert placed("cells-in-reach", [far, near], pose) == ["place: nothing in reach", "placed"]
+    wall = [(-3, y, z, 2) for y in range(-1, 5) for z in range(-5, 6)]
+    behind = [(-1, -1, 0, 1), (-4, -1, 0, 1), (-4, 0, 1, 1)]
+    assert placed("cells-in-reach", behind, pose, wall) == ["place: nothing in reach", "placed", "placed"]
+    row = [(-2, -1, 0, 3), (-1, -1, 0, 3)]
+    assert (
+        placed("cells-in-reach", [(-1, -1, 0, 0), (-2, -1, 0, 0)], pose, row) == ["removed"] * 2
+    )  # from above
+    assert placed("cells-in-reach", [(-1, -1, 0, 0)], pose, wall + row) == ["remove: nothing in reach"]
+    assert placed("cells-in-reach", [(-2, -1, 0, 4), (-2, -1, 0, 4)], pose, row) == ["placed", "nothing"]
+    assert placed("cells-in-reach", [(-2, 1, 0, 4), (-5, -1, 0, 4)], pose) == [
+        "place: nothing in reach",
+        "place: builder in the way",
+    ]
+
+
+def test_what_can_be_reached_is_what_turning_and_using_the_hands_does() -> None:
+    """Against many directions of gaze, with the kernel's own hands."""
+    rng = np.random.default_rng(8)
+    walking = Controls("human-level")
+    still = dict.fromkeys(walking.space.spaces, 0)  # type: ignore[attr-defined]
+    grid = np.zeros((9, 11, 11), np.int8)
+    grid[tuple(rng.integers((0, 0, 0), (3, 11, 11), (40, 3)).T)] = 2
+    grid[:3, 4:7, 4:7] = 0
+    task = Task("", [(5, 7, 5, 1)], starting_grid=grid, invariant=False)
+    looks = [(yaw, pitch) for yaw in range(0, 360, 2) for pitch in range(-80, 50, 2)]
+    seen: set[tuple[int, ...]] = set()
+    worlds = Worlds(len(looks))
+    for i, (yaw, pitch) in enumerate(looks):
+        worlds.spawn(i, task, pose=(0, 0.75, 0, yaw, pitch))
+    worlds.step(walking.encode_batch([{**still, "camera": (0.0, 0.0), "use": 1}] * len(looks)))
+    for i in np.flatnonzero(worlds.change[:, 3] != worlds.change[:, 4]):
+        seen.add(tuple(worlds.change[i, :3].tolist()))
+    assert len(seen) > 30
+    cells = Controls("cells-in-reach")
+    tries = [tuple(cell) for cell in (np.argwhere(grid[:5] == 0)[:, [1, 0, 2]] + MIN_CORNER).tolist()]
+    worlds = Worlds(len(tries))
+    for i in range(len(tries)):
+        worlds.spawn(i, task, pose=(0, 0.75, 0, 0, 0))
+    worlds.step(cells.encode_batch([np.array([*index_of(cell), 1]) for cell in tries]))
+    reached = {cell for cell, event in zip(tries, worlds.event, strict=True) if EVENTS[event] == "placed"}
+    assert len(seen & reached) > 0.9 * len(reached)  # a direction may fall between two of the grid of gazes
+    assert len(seen & reached) > 0.8 * len(seen)  # or meet a face beside its middle
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_last_color_ends_the_turn_and_does_nothing(name: str) -> None:
+    env = iglu_marl.raw_env(controls=name, tasks=TASK)
+    env.reset(seed=0)
+    env.step("")
+    assert env.action_space("builder_0") == gym.spaces.MultiDiscrete([9, 11, 11, 8])
+    assert at_rest(env.action_space("builder_0")).tolist() == END.tolist()
+    hand = env.episode.worlds.active.tolist()
+    env.step(np.array([0, 4, 4, 7]))
+    assert env.agent_selection == "architect_0"
+    assert env.infos["builder_0"]["event"] == "nothing"
+    assert env.episode.worlds.active.tolist() == hand
+    assert gym.make(VECTOR, action_space=name).action_space == gym.spaces.MultiDiscrete([9, 11, 11, 7])
+    with pytest.raises(ActionError, match="expected 1 times four integers"):
+        gym.make(VECTOR, action_space=name).unwrapped.setup.controls.encode([0, 0, 0, 7])
+    with pytest.raises(ConfigError, match="in which the builder moves"):
+        iglu_marl.env(controls=name, select_and_place=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("view", ["aec", "parallel", "single", "live"])
+def test_games_are_recorded_and_replayed(name: str, view: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "tasks": TASK,
+        "controls": name,
+        "max_steps": 30,
+        "builder_sees": ("grid", "pose", "dialog"),
+    }
+    path = tmp_path / "games.jsonl"
+    with Recorder(path) as recorder:
+        if view == "live":
+            game = recorder.wrap(LiveGame(**options))
+            game.reset(seed=0)
+            game.tick({"architect": "Hello."}, {"builder": np.array([0, 7, 2, 6])})
+            game.tick({}, {"builder": END})
+        else:
+            make: Any = {
+                "aec": iglu_marl.env,
+                "parallel": iglu_marl.parallel_env,
+                "single": lambda **more: gym.make(VECTOR, **more),
+            }
+            env = make[view](**options)
+            agents: Any = (
+                OracleBuilder.for_env(env) if view == "single" else agents_for(env, builder="oracle")
+            )
+            assert iglu_marl.play(env, agents, seed=0, on_step=recorder).builder_steps == 3
+    trajectory = replay(path)
+    if view == "live":
+        assert trajectory.grid is not None
+        assert trajectory.grid[0, 7, 2] == 6
+    else:
+        assert trajectory.completed
+    assert read_recording(path)[0].header["controls"]["name"] == name
+
+
+def test_the_scripted_pair_builds_by_cells() -> None:
+    env = iglu_marl.env(
+        controls="cells", builder_can_ask=True, builder_sees=("grid", "pose", "dialog", "inventory")
+    )
+    start = {
+        "task": Task("", [(3, -1, 3, 6), (3, 0, 3, 6), (4, -1, 3, 1)]),
+        "pose": Pose(-5, -0.25, -5, 0, 0),
+    }
+    assert iglu_marl.play(env, agents_for(env), seed=0, options=start).completed
+
+
+def test_agents_that_move_say_so() -> None:
+    for maker in (LLMBuilder, TeamBuilder):
+        with pytest.raises(AgentError, match=r"the game has controls='cells', and a \w+ moves"):
+            maker.for_env(iglu_marl.env(controls="cells"))
+    with pytest.raises(AgentError, match="keys move a builder"):
+        InputMapper("cells")
