@@ -24,6 +24,7 @@ from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.vector_game import VectorGame
+from iglu_marl.envs.wrappers import align, discretize, flatten, mask
 from iglu_marl.rendering.painter import Painter
 from iglu_marl.tasks import RandomTasks
 
@@ -331,6 +332,74 @@ VECTOR = [
     *(_pixel_case(f"N = 64, {side}×{side}", 64, render_size=(side, side)) for side in (32, 128, 256)),
 ]
 
+# ---------------------------------------------------------------------------------------------------- wrappers
+
+
+def _wrapped(wrap: Callable[[Any], Any], controls: Any = "discrete", **options: Any) -> Workload:
+    """Play 1,024 games of a pair; `wrap` changes the environment."""
+    count = 1024
+    game: dict[str, Any] = {
+        "tasks": targets(),
+        "vocabulary": 8,
+        "max_message_length": 2,
+        "dialog_length": 3,
+        "controls": controls,
+        "builder_sees": ("grid", "pose", "dialog"),
+        "max_steps": 200,
+        "max_turns": None,
+        "copy": False,
+    }
+    games = wrap(VectorGame(count, **{**game, **options}))
+    games.reset(0)
+    actions = {agent: games.batched_action_space(agent) for agent in games.possible_agents}
+    for space in actions.values():
+        space.seed(0)
+    script = [{agent: space.sample() for agent, space in actions.items()} for _ in range(8)]
+
+    def run() -> None:
+        for chosen in script:
+            games.step(chosen)
+
+    return Workload(run, len(script) * count)
+
+
+def _same(env: Any) -> Any:
+    return env
+
+
+def _wrapper_case(
+    name: str, wrap: Callable[[Any], Any] = _same, quick: bool = False, **options: Any
+) -> BenchCase:
+    return BenchCase("wrappers", name, partial(_wrapped, wrap, **options), quick, 1024)
+
+
+_SIGHTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("aim", {"builder_sees": ("grid", "pose", "dialog", "aim")}),
+    ("hotbar", {"builder_sees": ("grid", "pose", "dialog", "hotbar")}),
+    (
+        "egocentric, radius 2",
+        {"builder_sees": ("grid", "pose", "dialog", "egocentric"), "egocentric_radius": 2},
+    ),
+)
+
+WRAPPERS = [
+    _wrapper_case("none, walking", controls="walking", quick=True),
+    _wrapper_case("none, whole cells"),
+    _wrapper_case("none, whole cells, copy=True", copy=True),
+    _wrapper_case("none, whole cells, SameStep, 6 steps", autoreset_mode="SameStep", max_steps=6),
+    _wrapper_case("discretize", discretize),
+    _wrapper_case("flatten", lambda env: flatten(discretize(env)), quick=True),
+    _wrapper_case("flatten, copy=True", lambda env: flatten(discretize(env)), copy=True),
+    _wrapper_case("flatten, uint8", lambda env: flatten(discretize(env), dtype="uint8")),
+    _wrapper_case(
+        "flatten, uint8, copy=True", lambda env: flatten(discretize(env), dtype="uint8"), copy=True
+    ),
+    _wrapper_case("align", lambda env: align(discretize(env))),
+    _wrapper_case("mask, walking", mask, controls="walking"),
+    _wrapper_case("mask, whole cells", lambda env: mask(discretize(env)), quick=True),
+    *(_wrapper_case(f"observation {name}", **options) for name, options in _SIGHTS),
+]
+
 # ----------------------------------------------------------------------------------------------------- painter
 
 
@@ -382,7 +451,7 @@ LANGUAGE = [
     BenchCase("language", "answer a program, 100 worlds at once", partial(_answers, True), count=100),
 ]
 
-CASES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *PAINTER, *LANGUAGE]
+CASES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *WRAPPERS, *PAINTER, *LANGUAGE]
 
 # ------------------------------------------------------------------------------------------------ new processes
 

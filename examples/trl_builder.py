@@ -37,7 +37,7 @@ with extra("trl", script=True):
     from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 GAME: dict[str, Any] = {
-    "tasks": RandomTasks(max_blocks=3, height_levels=2),
+    "tasks": RandomTasks(max_blocks=3, height_levels=2, invariant=False),
     "prompts": str(Path(__file__).with_name("prompts")),
     "history": 1,
 }

@@ -289,6 +289,12 @@ class Batch:
         if isinstance(pose, Mapping) and any(map(is_several, pose.values())):
             columns = {name: self._by_world(poses) for name, poses in pose.items()}
             pose = [{name: poses[world] for name, poses in columns.items()} for world in range(self.count)]
+        flat = is_several(pose) and not any(isinstance(one, Mapping) or is_several(one) for one in pose)
+        if flat and self.count == self.team > 1:
+            raise PoseError(
+                f"pose is a list of {self.count} poses, which could be those of the games or of the builders; "
+                "expected a dict by builder, or such a dict for each game"
+            )
         if not is_several(pose):
             return np.broadcast_to(np.array(read(pose), np.float64), (self.count, self.team, 5))
         return np.array([read(start) for start in self._by_world(pose)], np.float64)

@@ -76,11 +76,12 @@ class VectorTeam(VectorGame):
 
     def _learn(self, chosen: Array) -> None:
         """Find out which parts of the targets the agents see."""
-        for game in chosen.tolist() if self._masks else ():
-            target = self._batch.worlds.target[game * len(self._builders)]
-            for agent in self._masks:
-                self._masks[agent][game] = self._parts[agent].mask(target)
-                self._sides[agent][game] = self._parts[agent].sides(target)
+        if not self._masks:
+            return
+        targets = self._batch.worlds.target[chosen * len(self._builders)]
+        for agent in self._masks:
+            self._masks[agent][chosen] = self._parts[agent].mask(targets)
+            self._sides[agent][chosen] = self._parts[agent].sides(targets)
 
     # -- a step
 

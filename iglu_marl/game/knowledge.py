@@ -36,10 +36,10 @@ UNSEEN = -1  # in `target_sides`: a side that is not seen
 HALVES: Mapping[str, tuple[slice, ...]] = {
     "north": (slice(None), slice(None), slice(0, 6)),
     "south": (slice(None), slice(None), slice(5, 11)),
-    "west": (slice(None), slice(0, 6)),
-    "east": (slice(None), slice(5, 11)),
-    "lower": (slice(0, 5),),
-    "upper": (slice(4, 9),),
+    "west": (slice(None), slice(0, 6), slice(None)),
+    "east": (slice(None), slice(5, 11), slice(None)),
+    "lower": (slice(0, 5), slice(None), slice(None)),
+    "upper": (slice(4, 9), slice(None), slice(None)),
 }
 _COLORS = COLOR_NAMES[1:]
 _PART = re.compile(
@@ -66,43 +66,44 @@ class Parts:
         self.whole = "all" in names
 
     def mask(self, target: Array) -> npt.NDArray[np.int8]:
-        """Return which cells of a target are seen, int8 [9, 11, 11] of 0 and 1."""
-        seen = np.full(ZONE_SHAPE, self.whole, np.int8)
+        """Return which cells of targets [..., 9, 11, 11] are seen, int8 of 0 and 1."""
+        seen = np.full(target.shape, self.whole, np.int8)
         for match in self._matches:
             if match["low"] is not None:
-                seen[int(match["low"]) : int(match["high"]) + 1] = 1
+                seen[..., int(match["low"]) : int(match["high"]) + 1, :, :] = 1
             elif match["half"] is not None:
-                seen[HALVES[match["half"]]] = 1
+                y, x, z = HALVES[match["half"]]
+                seen[..., y, x, z] = 1
             elif match["color"] is not None:
                 seen |= target == COLOR_NAMES.index(match["color"])
         return seen
 
     def sides(self, target: Array) -> npt.NDArray[np.int8]:
-        """Return the views of all four sides, int8 [4, 9, 11]; -1 in those that are not seen."""
-        views = np.full(SIDES_SHAPE, UNSEEN, np.int8)
+        """Return targets [..., 9, 11, 11] from all four sides, int8 [..., 4, 9, 11]; -1 in sides that are not seen."""
+        views = np.full((*target.shape[:-3], *SIDES_SHAPE), UNSEEN, np.int8)
         seen = {match["side"] for match in self._matches}
         for number, side in enumerate(SIDES):
             if self.whole or side in seen:
-                views[number] = side_view(target, side)
+                views[..., number, :, :] = side_view(target, side)
         return views
 
 
 def side_view(target: Array, side: str) -> npt.NDArray[np.int8]:
-    """Return a grid as it looks from a side, int8 [9, 11]: the color of the nearest block, or 0.
+    """Return grids [..., 9, 11, 11] as they look from a side, int8 [..., 9, 11]: the color of the nearest block, or 0.
 
     Rows are layers from the lowest up, columns go from the viewer's left to the right: from the north, the first
     column is the easternmost.
     """
     lines = lines_of_sight(target, side)
-    nearest = (lines != 0).argmax(axis=2)
-    return np.take_along_axis(lines, nearest[:, :, None], axis=2)[:, :, 0].astype(np.int8)
+    nearest = (lines != 0).argmax(axis=-1)
+    return np.take_along_axis(lines, nearest[..., None], axis=-1)[..., 0].astype(np.int8)
 
 
 def lines_of_sight(grid: Array, side: str) -> Array:
-    """Return a view of a grid, [9, 11, 11]: layers, columns as in `side_view`, cells from the nearest on."""
-    lines = grid if side in ("north", "south") else grid.transpose(0, 2, 1)
+    """Return views of grids, [..., 9, 11, 11]: layers, columns as in `side_view`, cells from the nearest on."""
+    lines = grid if side in ("north", "south") else grid.swapaxes(-1, -2)
     columns, depth = {"north": (-1, 1), "south": (1, -1), "west": (1, 1), "east": (-1, -1)}[side]
-    return lines[:, ::columns, ::depth]
+    return lines[..., ::columns, ::depth]
 
 
 def agents_of(architects: int, builders: int) -> tuple[str, ...]:

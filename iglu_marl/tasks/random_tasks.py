@@ -40,6 +40,8 @@ class RandomTasks(TaskSource):
         num_colors: largest number of colors in a task, 1..6.
         max_cache: 0: each task is new. Otherwise tasks come from a fixed set of this size, which depends only on the
             parameters and `seed`.
+        invariant: whether a structure counts anywhere in the zone, in any rotation; False: only at its place. None:
+            only at its place with `max_blocks=1`, else anywhere.
 
     Raises:
         TaskError: if an argument is out of range.
@@ -54,6 +56,7 @@ class RandomTasks(TaskSource):
         max_dist: int = 2,
         num_colors: int = 1,
         max_cache: int = 0,
+        invariant: bool | None = None,
     ) -> None:
         self.max_blocks = _checked("max_blocks", max_blocks, 1)
         self.height_levels = _checked("height_levels", height_levels, 1, _HEIGHT)
@@ -63,6 +66,9 @@ class RandomTasks(TaskSource):
         self.max_dist = _checked("max_dist", max_dist, 0)
         self.num_colors = _checked("num_colors", num_colors, 1, 6)
         self.max_cache = _checked("max_cache", max_cache, 0)
+        if invariant is not None and not isinstance(invariant, (bool, np.bool_)):
+            raise TaskError(f"RandomTasks got invariant={invariant!r}, expected True, False or None")
+        self.invariant = None if invariant is None else bool(invariant)
         self._cache: dict[int, Task] = {}
         self._cache_seed = 0
         self._loaded = False
@@ -87,7 +93,13 @@ class RandomTasks(TaskSource):
         return self._cache[number]
 
     def _new_task(self, rng: np.random.Generator) -> Task:
-        return Task("", self._structure(rng), ids="iglu")
+        return self._task(self._structure(rng), "iglu")
+
+    def _task(self, grid: BlockGrid, ids: str) -> Task:
+        placed = (
+            False if self.max_blocks == 1 else None
+        )  # one block, placed anywhere, would complete every task
+        return Task("", grid, ids=ids, invariant=placed if self.invariant is None else self.invariant)
 
     @property
     def largest(self) -> int:
@@ -144,7 +156,7 @@ class RandomTasks(TaskSource):
         return f"RandomTasks({arguments})"
 
     @property
-    def parameters(self) -> dict[str, int | bool]:
+    def parameters(self) -> dict[str, int | bool | None]:
         """Arguments of the constructor."""
         return {
             "max_blocks": self.max_blocks,
@@ -153,6 +165,7 @@ class RandomTasks(TaskSource):
             "max_dist": self.max_dist,
             "num_colors": self.num_colors,
             "max_cache": self.max_cache,
+            "invariant": self.invariant,
         }
 
     def dump(self, path: str | os.PathLike[str]) -> None:
@@ -185,7 +198,7 @@ class RandomTasks(TaskSource):
             if about["format"] != _FORMAT:
                 raise DataError(f"format is {about['format']!r:.60}, expected {_FORMAT}")
             source = cls(**about["parameters"])
-            source._cache = {i: Task("", grid, ids=about["ids"]) for i, grid in enumerate(grids)}
+            source._cache = {i: source._task(grid, about["ids"]) for i, grid in enumerate(grids)}
         if len(source._cache) != source.max_cache or not source._cache:
             raise DataError(f"{path} has {len(source._cache)} tasks, expected {source.max_cache}")
         source._loaded = True

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from probing import frozen
 
 import iglu_marl
-from iglu_marl import ActionError, ConfigError, Task
+from iglu_marl import ActionError, ConfigError, Controls, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs import VectorGame
 from iglu_marl.envs.language import LanguageGoal
@@ -115,6 +115,42 @@ def test_counted_words() -> None:
     vector = env.reset(options={"task": Task("<Architect> s2 s2 s4\n<Builder> s1", [(0, -1, 0, 1)])})[0]
     # s1, s2, s3, s4, the architect's mark, the builder's
     assert entries(env, vector)["dialog"].tolist() == [1, 2, 0, 1, 1, 1]
+
+
+def test_vectors_of_bytes() -> None:
+    """Zeros, ones and counts as they are, fractions in steps of 1/255."""
+    envs = [flatten(lone(chat="tokens", dialog_length=6), dtype=dtype) for dtype in ("float32", "uint8")]
+    numbers, small = ([seen for seen, _ in played(env, 20)] for env in envs)
+    assert {seen.dtype for seen in small} == {np.dtype(np.uint8)}
+    for one, two in zip(numbers, small, strict=True):
+        wide, narrow = (entries(env, seen) for env, seen in zip(envs, (one, two), strict=True))
+        for key in ("grid", "dialog"):
+            np.testing.assert_array_equal(wide[key], narrow[key])
+        for key in ("agentPos", "inventory", "compass"):
+            np.testing.assert_array_equal(np.rint(wide[key] * 255), narrow[key])
+    with pytest.raises(ConfigError, match="300 tokens of 'dialog'"):
+        flatten(lone(chat="tokens", dialog_length=300), dtype="uint8")
+    with pytest.raises(ConfigError, match="dtype is 'int8'"):
+        flatten(lone(chat="tokens"), dtype="int8")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_vectors_that_are_used_again_show_each_step(mode: str) -> None:
+    """`copy=False`: the same arrays in every step, with the numbers of new ones, also after episodes and resets."""
+    options: dict[str, Any] = {**GAME, "max_steps": 5, "autoreset_mode": mode, "controls": "flying"}
+    options["architect_sees"] = ("target_grid", "dialog", "grid", "pose")
+    fresh, again = (align(discretize(VectorGame(4, **options, copy=copy))) for copy in (True, False))
+    rng, firsts = np.random.default_rng(0), []
+    for seed in (1, 2):
+        shown = [env.reset(seed=seed)[0] for env in (fresh, again)]
+        for _ in range(20):
+            for agent in fresh.possible_agents:
+                np.testing.assert_array_equal(shown[0][agent], shown[1][agent])
+            firsts.append(shown[1][BUILDER])
+            high = fresh.action_space(BUILDER).nvec
+            actions = {agent: rng.integers(high, size=(4, len(high))) for agent in fresh.possible_agents}
+            shown = [env.step(actions)[0] for env in (fresh, again)]
+    assert len({id(vector) for vector in firsts}) == 1
 
 
 def test_flattening_refuses_what_has_no_place() -> None:
@@ -226,6 +262,20 @@ def test_numbers_stand_for_actions_of_the_space(controls: str, kind: Any) -> Non
         reach = 4 if key == "camera" else part.n - 1 if isinstance(part, spaces.Discrete) else part.high.max()
         assert seen.max() == reach
         assert seen.min() == (0 if isinstance(part, spaces.Discrete) else -reach)
+
+
+def test_whole_cells_turn_by_quarters() -> None:
+    env = discretize(lone(action_space="discrete"))
+    cameras = [tuple(row["camera"]) for row in env.changes[BUILDER].table if "camera" in row]
+    assert cameras == [(-90, 0), (90, 0), (0, -45), (0, 45)]
+    right = next(number for number, row in enumerate(env.changes[BUILDER].table) if "camera" in row) + 1
+    env.reset(seed=0, options={"pose": (0, 0, 0, 0, 0)})
+    env.step(right)
+    assert env.unwrapped.episode.worlds.pose[0, 3] == 90
+    narrow = action_table(Controls("discrete", camera_limit=30).space)  # type: ignore[arg-type]
+    assert max(np.abs(row["camera"]).max() for row in narrow if "camera" in row) == 30
+    given = action_table(lone(action_space="discrete").action_space, 10)
+    assert max(np.abs(row["camera"]).max() for row in given if "camera" in row) == 10
 
 
 def test_an_action_by_number_does_what_the_action_does() -> None:

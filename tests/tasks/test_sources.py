@@ -83,6 +83,20 @@ def test_random_tasks_honour_every_parameter(options, seed):
     assert not task.is_complete_at_start
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"max_blocks": 1}, False),
+        ({"max_blocks": 1, "max_cache": 3}, False),
+        ({"max_blocks": 3}, True),
+        ({"max_blocks": 3, "invariant": False}, False),
+        ({"max_blocks": 1, "invariant": True}, True),
+    ],
+)
+def test_where_random_structures_count(options, expected):
+    assert {RandomTasks(**options).sample(rng(seed)).is_invariant for seed in range(9)} == {expected}
+
+
 def test_random_tasks_use_their_whole_range():
     source = RandomTasks(max_blocks=5, height_levels=3, allow_float=True, max_dist=4, num_colors=3)
     generator = rng()
@@ -128,6 +142,7 @@ def test_same_generator_same_random_tasks():
         {"num_colors": 7},
         {"allow_float": "no"},
         {"max_cache": -1},
+        {"invariant": 0},
     ],
 )
 def test_bad_parameters_are_named(options):
@@ -157,7 +172,7 @@ def test_without_a_cache_tasks_never_end():
 
 
 def test_dump_and_load(tmp_path):
-    source = RandomTasks(max_cache=4, max_blocks=9, height_levels=3, num_colors=6, allow_float=True)
+    source = RandomTasks(4, height_levels=3, num_colors=6, allow_float=True, max_cache=4, invariant=False)
     source.seed(8)
     path = tmp_path / "tasks.bin"
     source.dump(path)

@@ -77,13 +77,6 @@ def step_member_at(team, i, controls, j):
 
 
 @jit
-def step_members(teams, i, controls):
-    """Run `step_member_at` for member i of every team, WORLD[n, members]."""
-    for n in range(teams.shape[0]):
-        step_member_at(teams[n], i, controls, n)
-
-
-@jit
 def speak_at(state, i):
     """Run `speak` for world i."""
     speak(state[i])

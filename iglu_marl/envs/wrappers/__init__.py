@@ -6,7 +6,7 @@ PettingZoo environment, a Gymnasium vector environment or a `VectorGame`. They c
 | | |
 |---|---|
 | `tokenize` | texts as tokens |
-| `flatten` | observations as one float32 Box |
+| `flatten` | observations as one Box |
 | `discretize` | Dict actions as `Discrete` or `MultiDiscrete` |
 | `align` | the same Box and action space for all agents |
 | `mask` | masks of actions without effect |
@@ -37,7 +37,7 @@ from iglu_marl.envs.wrappers.adapters import (
     uncommon_infos,
     wrap,
 )
-from iglu_marl.envs.wrappers.flatten import Grids, Style, Vector, Words
+from iglu_marl.envs.wrappers.flatten import Grids, Numbers, Style, Vector, Words
 from iglu_marl.envs.wrappers.tokens import TokenizedTexts
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
@@ -96,8 +96,15 @@ def _has_text(space: Any) -> bool:
     )
 
 
-def flatten(env: Any, *, drop: Iterable[str] = (), grids: Grids = "one-hot", words: Words = "counts") -> Any:
-    """Flatten each agent's observation to one float32 Box of numbers of 0 or more.
+def flatten(
+    env: Any,
+    *,
+    drop: Iterable[str] = (),
+    grids: Grids = "one-hot",
+    words: Words = "counts",
+    dtype: Numbers = "float32",
+) -> Any:
+    """Flatten each agent's observation to one Box of numbers of 0 or more.
 
     Args:
         env: the environment.
@@ -105,14 +112,15 @@ def flatten(env: Any, *, drop: Iterable[str] = (), grids: Grids = "one-hot", wor
         grids: "one-hot": 6 numbers per cell, one per colour (air: all 0); "scaled": the id as a fraction.
         words: for dialogs in tokens, "counts": occurrences of each token and of the two speakers' marks; "one-hot":
             one-hot token at each position; "scaled": the id at each position as a fraction.
+        dtype: "float32", or "uint8": a quarter of the memory.
 
-    Other entries are scaled from their bounds to 0..1. Entries are in the order of their keys, see
-    `env.changes[agent].layout`. In infos, `event` becomes its index in `iglu_marl.game.episode.EVENTS`, and `events` an
-    array of these by builder. Infos of a single game have the keys of all agents of the role only. Raises `ConfigError`
-    for texts (see `tokenize`).
+    Other entries are scaled from their bounds to 0..1, in uint8 to 0..255 and rounded. Entries are in the order of
+    their keys, see `env.changes[agent].layout`. In infos, `event` becomes its index in `iglu_marl.game.episode.EVENTS`,
+    and `events` an array of these by builder. Infos of a single game have the keys of all agents of the role only. With
+    `copy=False`, many worlds return the same vectors in every step. Raises `ConfigError` for texts (see `tokenize`).
 
     """
-    style = Style(_keys(drop), grids, words).check()
+    style = Style(_keys(drop), grids, words, dtype).check()
 
     def change(given: AgentSpaces) -> AgentChange:
         role = given.agent.rpartition("_")[0]
@@ -131,7 +139,7 @@ def discretize(
     env: Any,
     kind: Kind = "discrete",
     *,
-    camera_deg: float = 5.0,
+    camera_deg: float | None = None,
     table: Iterable[Mapping[str, Any]] | None = None,
 ) -> Any:
     """Convert the builder's Dict actions to numbers; action 0 (or all digits 0) does nothing.
@@ -140,7 +148,8 @@ def discretize(
         env: the environment.
         kind: "discrete": one thing at a time, by `table` or `action_table(space, camera_deg)`; "multidiscrete": a digit
             per component, with 0, - and + for a number.
-        camera_deg: camera change in degrees.
+        camera_deg: camera change in degrees; None: 5, and for whole cells (`controls="discrete"`) turns by 90 and looks
+            up and down by 45.
         table: dicts with the non-zero keys.
 
     A builder that asks always has MultiDiscrete: the digits of its act, then its tokens.
@@ -162,6 +171,7 @@ def align(
     drop: Iterable[str] = (),
     grids: Grids = "one-hot",
     words: Words = "counts",
+    dtype: Numbers = "float32",
     actions: Kind = "multidiscrete",
 ) -> Any:
     """Give all agents the same Box and the same action space, for one network or for stacking.
@@ -175,7 +185,7 @@ def align(
     """
     if actions not in KINDS:
         raise ConfigError(f"actions is {actions!r}, expected one of {', '.join(map(repr, KINDS))}")
-    style, all_spaces = Style(_keys(drop), grids, words).check(), spaces_of(env)
+    style, all_spaces = Style(_keys(drop), grids, words, dtype).check(), spaces_of(env)
     if len(all_spaces) == 1:
         raise ConfigError("env has one agent, expected more to align; use flatten() for one")
 
@@ -194,7 +204,7 @@ def mask(env: Any, *, in_observation: bool = False) -> Any:
     The mask of a builder in a team is that of a step in which the other builders do nothing.
 
     in_observation: whether observations become {"observation": …, "action_mask": …}; else the mask is in the infos, and
-    a Gymnasium environment has `action_masks()`, for sb3-contrib. Costs about 60 µs per world and step. Raises
+    a Gymnasium environment has `action_masks()`, for sb3-contrib. Every action is tried in a copy of the world. Raises
     `ConfigError` if the builder's actions are not Discrete, and for masks in observations of vector environments.
     """
     many = isinstance(env, (VectorEnv, VectorGame, GameHost))

@@ -15,41 +15,28 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.kernels.effects import effects_many, effects_of_members
 from iglu_marl.core.kernels.records import WORLD
-from iglu_marl.core.kernels.step import step_many, step_members
 from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.int8]
 
-_PASSING = ("event", "hit", "before")  # what a step reports and no later step reads
-_AT_ONCE = 512  # copies of worlds that are tried together
-
 
 def effective(
     state: Array, controls: Array, noop: Array, builder: int = 0, team: int = 1
-) -> npt.NDArray[np.bool_]:
-    """Return whether each control of a builder has an effect, bool [games, controls]. Other builders stand still.
+) -> npt.NDArray[np.int8]:
+    """Return whether each control of a builder has an effect, int8 [games, controls]. Other builders stand still.
 
     state: WORLD[games * team]; controls: CONTROL[controls]; noop: CONTROL[1].
     """
-    tried = np.concatenate([noop[:1], controls])
-    records = state.view(np.uint8).reshape(len(state) // team, -1)
-    found = np.empty((len(records), len(controls)), np.bool_)
-    step = max(1, _AT_ONCE // len(tried))
-    for first in range(0, len(records), step):
-        some = records[first : first + step]
-        copies = np.repeat(some, len(tried), axis=0).reshape(-1).view(WORLD).reshape(-1, team)
-        moves = np.tile(tried, len(some))
-        if team == 1:
-            step_many(copies[:, 0], moves)
-        else:
-            step_members(copies, builder, moves)
-        own = np.ascontiguousarray(copies[:, builder])
-        for name in _PASSING:
-            own[name] = 0
-        after = own.view(np.uint64).reshape(len(some), len(tried), -1)
-        found[first : first + step] = (after[:, 1:] != after[:, :1]).any(axis=2)
+    words, trials = state.view(np.uint64).reshape(len(state), -1), np.zeros(2, WORLD)
+    found = np.zeros((len(state) // team, len(controls)), np.int8)
+    inputs = controls, noop, trials, trials.view(np.uint64).reshape(2, -1), found
+    if team == 1:
+        effects_many(words, *inputs)
+    else:
+        effects_of_members(state, words, builder, team, *inputs)
     return found
 
 
@@ -95,12 +82,12 @@ class ActionMask(AgentChange):
         many = not hasattr(env, "episode")
         worlds, team = env.worlds if many else env.episode.worlds, env.config.builders
         if self._controls is None:
-            found = np.tile(self._first, (len(worlds) // team, 1))
+            found = np.tile(self._first, (len(worlds) // team, 1)).astype(np.int8)
         else:
             found = effective(worlds.state, self._controls, self._noop, self._builder, team)
             found = found & self._first | self._kept
             found |= ~found.any(axis=1, keepdims=True)  # one must be allowed
-        return found.astype(np.int8) if many else found[0].astype(np.int8)
+        return found if many else found[0]
 
     def observe(self, observation: Any, env: Any) -> Any:
         """Return the observation, with the mask if it is wanted there."""

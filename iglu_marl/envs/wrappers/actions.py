@@ -14,6 +14,8 @@ from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 
 Kind = Literal["discrete", "multidiscrete"]
 KINDS: tuple[Kind, ...] = ("discrete", "multidiscrete")
+CAMERA_DEG = 5.0, 5.0  # yaw and pitch of an action
+CELL_CAMERA_DEG = 90.0, 45.0  # the same where the builder moves by whole cells
 Array = npt.NDArray[Any]
 
 
@@ -52,13 +54,24 @@ def _written(space: Any, digits: Array) -> Any:
 # --- Dict actions ----------------------------------------------------------------------------------------------
 
 
-def _steps(key: str, space: Any, camera_deg: float) -> list[tuple[int | None, list[Any]]]:
+def _camera_steps(space: spaces.Dict, camera_deg: float | None) -> tuple[float, float]:
+    """Return the yaw and pitch change of an action in degrees."""
+    if camera_deg is not None:
+        return camera_deg, camera_deg
+    limit = float(space["camera"].high.max()) if "camera" in space.spaces else 0.0  # type: ignore[attr-defined]
+    yaw, pitch = CELL_CAMERA_DEG if "strafe" in space.spaces else CAMERA_DEG
+    return min(yaw, limit), min(pitch, limit)
+
+
+def _steps(key: str, space: Any, camera: tuple[float, float]) -> list[tuple[int | None, list[Any]]]:
     """Return the values of each component of an entry, nothing first: (index or None for a number, values)."""
     if isinstance(space, spaces.Discrete):
         return [(None, list(range(int(space.n))))]
-    reach = camera_deg if key == "camera" else float(space.high.max())
-    values = [0.0, -reach, reach]
-    return [(None, values)] if space.shape == () else [(index, values) for index in range(space.shape[0])]
+    if space.shape == ():
+        reach = float(space.high.max())
+        return [(None, [0.0, -reach, reach])]
+    reaches = camera if key == "camera" else (float(space.high.max()),) * space.shape[0]
+    return [(index, [0.0, -reach, reach]) for index, reach in enumerate(reaches)]
 
 
 def _nothing(space: spaces.Dict) -> dict[str, Any]:
@@ -68,11 +81,15 @@ def _nothing(space: spaces.Dict) -> dict[str, Any]:
     }
 
 
-def action_table(space: spaces.Dict, camera_deg: float = 5.0) -> list[dict[str, Any]]:
-    """Return a table of actions: nothing, then each entry of a Dict space alone at each of its bounds."""
+def action_table(space: spaces.Dict, camera_deg: float | None = None) -> list[dict[str, Any]]:
+    """Return a table of actions: nothing, then each entry of a Dict space alone at each of its bounds.
+
+    camera_deg: as of `discretize`.
+    """
     table: list[dict[str, Any]] = [{}]
+    camera = _camera_steps(space, camera_deg)
     for key, part in space.items():
-        for index, values in _steps(key, part, camera_deg):
+        for index, values in _steps(key, part, camera):
             for value in values[1:]:
                 entry = value
                 if index is not None:
@@ -109,11 +126,11 @@ class _Table:
 class _Product:
     """One digit for each component of a Dict space."""
 
-    def __init__(self, space: spaces.Dict, camera_deg: float) -> None:
+    def __init__(self, space: spaces.Dict, camera_deg: float | None) -> None:
         self._steps: list[tuple[str, int | None, Array]] = []
-        self._space = space
+        self._space, camera = space, _camera_steps(space, camera_deg)
         for key, part in space.items():
-            for index, values in _steps(key, part, camera_deg):
+            for index, values in _steps(key, part, camera):
                 self._steps.append((key, index, np.array(values, part.dtype)))
         self.sizes = [len(values) for _, _, values in self._steps]
 
@@ -136,7 +153,11 @@ class Digits(AgentChange):
     """
 
     def __init__(
-        self, given: AgentSpaces, kind: Kind, camera_deg: float, table: Iterable[Mapping[str, Any]] | None
+        self,
+        given: AgentSpaces,
+        kind: Kind,
+        camera_deg: float | None,
+        table: Iterable[Mapping[str, Any]] | None,
     ) -> None:
         super().__init__(given)
         self.table: list[Mapping[str, Any]] | None = None
@@ -150,10 +171,9 @@ class Digits(AgentChange):
         self._encode: _Table | _Product | None = None
         if isinstance(act, spaces.Dict):
             camera = act.spaces.get("camera")
-            if camera is not None and not 0 < camera_deg <= float(camera.high.max()):  # type: ignore[attr-defined]
-                raise ConfigError(
-                    f"camera_deg is {camera_deg!r}, expected more than 0 and at most {camera.high.max():g}"  # type: ignore[attr-defined]
-                )
+            limit = 0.0 if camera is None else float(camera.high.max())  # type: ignore[attr-defined]
+            if camera_deg is not None and camera is not None and not 0 < camera_deg <= limit:
+                raise ConfigError(f"camera_deg is {camera_deg!r}, expected more than 0 and at most {limit:g}")
             if kind == "discrete":
                 self.table = list(action_table(act, camera_deg) if table is None else table)
                 self._encode = _Table(act, self.table)

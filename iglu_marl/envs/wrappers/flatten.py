@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from collections.abc import Collection, Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,10 +16,11 @@ from iglu_marl.game.observations import GRIDS
 
 Grids = Literal["one-hot", "scaled"]
 Words = Literal["counts", "one-hot", "scaled"]
+Numbers = Literal["float32", "uint8"]
 Array = npt.NDArray[Any]
 
 _WORDS = ("dialog", "chat", "goal")
-_EVENT_NUMBERS = {name: number for number, name in enumerate(EVENTS)}
+_EVENT_NUMBERS: dict[str | None, int] = {None: 0, **{name: number for number, name in enumerate(EVENTS)}}
 _KINDS = 6  # of blocks
 
 
@@ -30,6 +30,7 @@ class Style(NamedTuple):
     drop: tuple[str, ...] = ()
     grids: Grids = "one-hot"
     words: Words = "counts"
+    dtype: Numbers = "float32"
 
     def check(self) -> Style:
         """Return the options. Raises `ConfigError` for a wrong value."""
@@ -38,44 +39,93 @@ class Style(NamedTuple):
         for name, value, known in (
             ("grids", self.grids, ("one-hot", "scaled")),
             ("words", self.words, ("counts", "one-hot", "scaled")),
+            ("dtype", self.dtype, ("float32", "uint8")),
         ):
             if value not in known:
                 raise ConfigError(f"{name} is {value!r}, expected one of {', '.join(map(repr, known))}")
         return self
 
 
-class Entry(NamedTuple):
-    """One entry of an observation: path, length, upper bounds and encoding."""
+class Entry:
+    """One entry of an observation: path, length, and upper bound of its numbers. The base class scales numbers.
 
-    path: tuple[str, ...]
-    size: int
-    high: float
-    write: Callable[[Array], Array]  # [..., *shape] to [..., size], the numbers 0..high
+    Numbers lie in 0..`high`: fractions in 0..1 as float32, and in 0..255 as uint8.
+    """
 
+    def __init__(self, path: tuple[str, ...], space: spaces.Box, style: Style) -> None:
+        self.path, self.shape = path, space.shape
+        self.size, self.high = int(np.prod(space.shape)), 255 if style.dtype == "uint8" else 1
+        self._low = space.low.astype(np.float32)
+        self._extent = (space.high.astype(np.float64) - space.low).astype(np.float32)
 
-# Functions of the module, not lambdas: environments are pickled.
-
-
-def _scaled(low: Array, extent: Array, value: Array) -> Array:
-    lead = value.shape[: value.ndim - low.ndim]
-    scaled = (value.astype(np.float32) - low) / extent
-    return np.clip(scaled, 0, 1).reshape(*lead, -1)  # rounding may lead past the bounds
-
-
-def _one_hot_grid(air: int, kinds: int, value: Array) -> Array:
-    lead = value.shape[:-3]
-    return (value[..., None] == np.arange(1, kinds + 1) + air).reshape(*lead, -1)
+    def write(self, value: Array, out: Array, first: int) -> None:
+        """Write values [n, *shape] into the columns of `out` from `first` on."""
+        scaled = (value.astype(np.float32) - self._low) / self._extent
+        np.clip(scaled, 0, 1, out=scaled)  # rounding may lead past the bounds
+        if self.high > 1:
+            scaled = np.rint(scaled * self.high)
+        out[:, first : first + self.size] = scaled.reshape(len(value), -1)
 
 
-def _one_hot_words(size: int, value: Array) -> Array:
-    return (value[..., None] == np.arange(1, size + 1)).reshape(*value.shape[:-1], -1)
+class Cells(Entry):
+    """Blocks, one-hot by cell. `shown` are the ids that the vectors show, where these are used again."""
+
+    def __init__(self, path: tuple[str, ...], space: spaces.Box, style: Style) -> None:
+        super().__init__(path, space, style)
+        low, high = int(space.low.min()), int(space.high.max())
+        self._kinds = (
+            _KINDS + 1 if path[-1].endswith("egocentric") else _KINDS
+        )  # outside the zone is one more
+        self._air = -1 if (low, high) == (-1, self._kinds - 1) else 0  # the ids of 2021 count colours from 0
+        self.size, self.high = self.size * self._kinds, 1
+        self._shown: Array | None = None
+
+    def write(self, value: Array, out: Array, first: int) -> None:
+        """Write ids into columns of zeros."""
+        self._write(value, np.array(self._air, value.dtype), out, first)
+
+    def update(self, value: Array, out: Array, first: int) -> None:
+        """Write ids into columns that show those of the last call, or zeros."""
+        if self._shown is None:
+            self._shown = np.full(value.shape, self._air, value.dtype)
+        self._write(value, self._shown, out, first)
+
+    def _write(self, value: Array, shown: Array, out: Array, first: int) -> None:
+        """Write the cells that differ from what is shown."""
+        changed = np.flatnonzero(value != shown)
+        rows, cells = np.divmod(changed, self.size // self._kinds)
+        columns = first + cells * self._kinds - 1 - self._air
+        new = value.reshape(-1)[changed]
+        there = new != self._air
+        if shown.shape:
+            old = shown.reshape(-1)[changed]
+            gone = old != self._air
+            out[rows[gone], columns[gone] + old[gone]] = 0
+            shown.reshape(-1)[changed] = new
+        out[rows[there], columns[there] + new[there]] = 1
 
 
-def _counted_words(size: int, value: Array) -> Array:
-    rows = value.reshape(-1, value.shape[-1])
-    numbered = rows + np.arange(len(rows))[:, None] * (size + 1)
-    counts = np.bincount(numbered.ravel(), minlength=len(rows) * (size + 1))
-    return counts.reshape(*value.shape[:-1], size + 1)[..., 1:]
+class Tokens(Entry):
+    """Tokens, counted, or one-hot by position."""
+
+    def __init__(self, path: tuple[str, ...], space: spaces.Box, style: Style) -> None:
+        super().__init__(path, space, style)
+        positions, self._tokens = self.size, int(space.high.max())
+        if style.words == "counts":
+            self._stride, self.size, self.high = 0, self._tokens, positions
+        else:
+            self._stride, self.size, self.high = self._tokens, positions * self._tokens, 1
+        if style.dtype == "uint8" and self.high > 255:
+            raise ConfigError(
+                f"dtype is 'uint8', expected 'float32' where {positions} tokens of {path[-1]!r} are counted"
+            )
+
+    def write(self, value: Array, out: Array, first: int) -> None:
+        """Write tokens; 0 is none."""
+        out[:, first : first + self.size] = 0
+        rows, positions = np.nonzero(value)
+        columns = first + positions * self._stride + value[rows, positions] - 1
+        np.add.at(out, (rows, columns), 1)
 
 
 def _entry(path: tuple[str, ...], space: Any, style: Style) -> Entry:
@@ -85,19 +135,11 @@ def _entry(path: tuple[str, ...], space: Any, style: Style) -> Entry:
         )
     if not isinstance(space, spaces.Box) or not space.is_bounded():
         raise ConfigError(f"{path[-1]!r} is {space}, expected a bounded Box")
-    low, high = float(space.low.min()), float(space.high.max())
-    count = int(np.prod(space.shape))
     if path[-1] in GRIDS and style.grids == "one-hot":
-        kinds = _KINDS + 1 if path[-1].endswith("egocentric") else _KINDS  # outside the zone is one more
-        air = -1 if (low, high) == (-1, kinds - 1) else 0  # the ids of 2021 count colours from 0
-        return Entry(path, count * kinds, 1, partial(_one_hot_grid, air, kinds))
+        return Cells(path, space, style)
     if path[-1] in _WORDS and style.words != "scaled":
-        size = int(high)
-        if style.words == "counts":
-            return Entry(path, size, count, partial(_counted_words, size))
-        return Entry(path, count * size, 1, partial(_one_hot_words, size))
-    extent = (space.high.astype(np.float64) - space.low).astype(np.float32)
-    return Entry(path, count, 1, partial(_scaled, space.low.astype(np.float32), extent))
+        return Tokens(path, space, style)
+    return Entry(path, space, style)
 
 
 def _entries(space: Any, style: Style, path: tuple[str, ...] = ()) -> Iterator[Entry]:
@@ -110,7 +152,7 @@ def _entries(space: Any, style: Style, path: tuple[str, ...] = ()) -> Iterator[E
 
 
 class Vector(AgentChange):
-    """Observations of one agent as one float32 vector.
+    """Observations of one agent as one vector.
 
     alike: agents with a common layout. An entry has the same position for all, with zeros for agents that do not
     observe it, and at the end where it is shorter (a builder's own pose where an architect sees those of a team). With
@@ -146,24 +188,45 @@ class Vector(AgentChange):
             high = np.concatenate([high, np.ones(len(agents))])
         own = {entry.path: entry for entry in _entries(given.observation_space, style)}
         self._parts = [(first, own[path]) for path, first, _ in self.layout if path in own]
-        self.observation_space = spaces.Box(0, high.astype(np.float32), dtype=np.float32)
+        self._dtype: Any = np.dtype(style.dtype).type
+        self.observation_space = spaces.Box(0, high.astype(self._dtype), dtype=self._dtype)
         self._length = len(high)
+        self._kept: Array | None = None
 
     def observe(self, observation: Any, env: Any) -> Any:
-        """Return the observation as float32 [length], or [worlds, length]."""
-        vector: Array | None = None
-        for first, entry in self._parts:
+        """Return the observation as a vector [length], or [worlds, length].
+
+        Where many worlds return the same arrays in each step (`copy=False`), so does this.
+        """
+        values = []
+        for _, entry in self._parts:
             value = observation
             for key in entry.path:
                 value = value[key]
-            numbers = entry.write(np.asarray(value))
-            if vector is None:
-                vector = np.zeros((*numbers.shape[:-1], self._length), np.float32)
-            vector[..., first : first + entry.size] = numbers
-        assert vector is not None
+            values.append(np.asarray(value))
+        entry = self._parts[0][1]
+        if values[0].ndim == len(entry.shape):  # of one world
+            out = np.zeros((1, self._length), self._dtype)
+            self._write([value[None] for value in values], out)
+            return out[0]
+        if getattr(env, "copy", True):
+            out = np.zeros((len(values[0]), self._length), self._dtype)
+            self._write(values, out)
+            return out
+        if self._kept is None:
+            self._kept = np.zeros((len(values[0]), self._length), self._dtype)
+        self._write(values, self._kept, again=True)
+        return self._kept
+
+    def _write(self, values: list[Array], out: Array, again: bool = False) -> None:
+        """Write the values of all entries. again: whether `out` shows those of the last call."""
+        for (first, entry), value in zip(self._parts, values, strict=True):
+            if again and isinstance(entry, Cells):
+                entry.update(value, out, first)
+            else:
+                entry.write(value, out, first)
         if self._role is not None:
-            vector[..., self._role] = 1
-        return vector
+            out[:, self._role] = 1
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
         """Return the info with events as their numbers, for libraries that expect numbers.
@@ -186,4 +249,4 @@ def _event_numbers(events: Any) -> Any:
     """Return the numbers of events: of a name, or int64 [worlds] of an array of names (0 for None)."""
     if isinstance(events, str):
         return _EVENT_NUMBERS[events]
-    return np.array([_EVENT_NUMBERS.get(event, 0) for event in events], np.int64)
+    return np.array([*map(_EVENT_NUMBERS.__getitem__, events.tolist())], np.int64)
