@@ -47,8 +47,13 @@ class TrainedModel:
     device: str = "cpu"
 
     def __call__(self, situation: Situation) -> list[NetAction]:
-        """Return the predicted edits in a situation."""
-        return self.actions([example_of(situation, self.vocabulary)])[0]
+        """Return the predicted edits in a situation, with one thread: more cost time for so little."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return self.actions([example_of(situation, self.vocabulary)])[0]
+        finally:
+            torch.set_num_threads(threads)
 
     def predict(self, situations: Iterable[Situation]) -> list[list[NetAction]]:
         """Return the predicted edits in each of many situations."""
