@@ -101,6 +101,7 @@ WITHOUT_SNIPPETS = {
 EXTRAS = {
     "docs/browser.md": ("starlette",),
     "docs/offline.md": ("minari", "h5py"),
+    "docs/text.md": ("transformers", "all_minilm_l6_v2"),
 }  # what the snippets of a page import besides
 PYTHONS = {
     "python",
@@ -194,7 +195,7 @@ def test_each_snippet_of_the_readme_runs_alone(snippet: Snippet) -> None:
 @pytest.mark.usefixtures("elsewhere")
 def test_snippets_run_and_print_what_the_page_says(name: str) -> None:
     for module in EXTRAS.get(name, ()):
-        require("minari", importlib.util.find_spec(module), f"{module} is not installed")
+        require(module, importlib.util.find_spec(module), f"{module} is not installed")
     count = run_page(read(ROOT / name), name)
     assert count or name in WITHOUT_SNIPPETS
 
