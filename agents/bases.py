@@ -1,12 +1,16 @@
-"""Pretrained models: from a package of the Python index, from a folder, or from the Hugging Face Hub."""
+"""Pretrained models, from a package of the Python index, a folder or the Hugging Face Hub; vectors of sentences."""
 
 from __future__ import annotations
 
 import importlib.util
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from filelock import FileLock
 
 from iglu_marl import DataError, MissingExtraError
@@ -84,6 +88,47 @@ def pretrained(name: str) -> str:
                 with new_folder(folder, marker="config.json") as partial:
                     _unpack(file, partial)
     return str(folder)
+
+
+class SentenceEncoder:
+    """Vectors of texts: the mean of an encoder's last states, of length 1. Each text is encoded once.
+
+    Args:
+        name: see `pretrained`.
+        device: of the encoder.
+
+    """
+
+    def __init__(self, name: str = "minilm", device: str = "cpu") -> None:
+        with extra("pretrained"):
+            from transformers import AutoModel, AutoTokenizer
+
+        folder = pretrained(name)
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        self._model: Any = AutoModel.from_pretrained(folder).to(device).eval()
+        self._known: dict[str, npt.NDArray[np.float32]] = {}
+        self.size = int(self._model.config.hidden_size)
+
+    def __call__(self, texts: Iterable[str]) -> npt.NDArray[np.float32]:
+        """Return the vectors of texts, float32 [n, size]."""
+        listed = list(texts)
+        new = [text for text in dict.fromkeys(listed) if text not in self._known]
+        for first in range(0, len(new), 64):
+            part = new[first : first + 64]
+            self._known.update(zip(part, self._encoded(part), strict=True))
+        return np.array([self._known[text] for text in listed], np.float32).reshape(-1, self.size)
+
+    def _encoded(self, texts: list[str]) -> npt.NDArray[np.float32]:
+        import torch
+
+        words = self._tokenizer(texts, padding=True, truncation=True, return_tensors="pt").to(
+            self._model.device
+        )
+        with torch.inference_mode():
+            states, is_word = self._model(**words).last_hidden_state, words["attention_mask"][..., None]
+        means = (states * is_word).sum(1) / is_word.sum(1)
+        found: npt.NDArray[np.float32] = torch.nn.functional.normalize(means, dim=1).cpu().numpy()
+        return found
 
 
 def _unpack(file: Path, folder: Path) -> None:

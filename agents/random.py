@@ -1,4 +1,4 @@
-"""Agents that act at random, as baselines."""
+"""Agents that act at random, or not at all, as baselines."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing_extensions import Self, Unpack
 from iglu_marl import Controls, Role
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.settings import Options, Settings, act_space
+from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.language import TemplateCodec
@@ -138,3 +139,24 @@ class RandomBuilder(BuilderBase):
         if not self.can_ask:
             return act
         return {"act": act, "say": self._speaker.utter(self._rng, self._rng.random() < self.talk)}
+
+
+class NothingBuilder(RandomBuilder):
+    """Do nothing: end each turn, or wait where a turn cannot be ended."""
+
+    def act(self, observation: Any) -> Any:
+        """Return an action without effect; the observation is ignored."""
+        return self._with_words(_idle(self._space))
+
+
+def _idle(space: spaces.Space[Any]) -> Any:
+    """Return the action of a builder's space that ends the turn, or else the one that waits."""
+    if isinstance(space, spaces.Discrete):
+        return int(Action.YIELD if space.n > Action.YIELD else Action.NOOP)
+    if isinstance(space, spaces.Dict):
+        return {name: 1 if name == "yield" else _idle_part(part) for name, part in space.items()}
+    return _idle_part(space)
+
+
+def _idle_part(space: spaces.Space[Any]) -> Any:
+    return 0 if isinstance(space, spaces.Discrete) else np.zeros(space.shape or (), space.dtype)

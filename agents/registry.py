@@ -17,7 +17,7 @@ from iglu_marl.agents.llm.builder import LLMBuilder
 from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.llm.reader import AssistedBuilder
 from iglu_marl.agents.oracle import OracleBuilder
-from iglu_marl.agents.random import RandomArchitect, RandomBuilder
+from iglu_marl.agents.random import NothingBuilder, RandomArchitect, RandomBuilder
 from iglu_marl.agents.replay import ReplayArchitect
 from iglu_marl.agents.scripted import partners
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
@@ -42,6 +42,7 @@ BUILDERS: dict[str, Any] = {
     "human": "iglu_marl.web.human:HumanBuilder",
     "learned": LearnedBuilder,
     "llm": LLMBuilder,
+    "nothing": NothingBuilder,
     "oracle": OracleBuilder,
     "random": RandomBuilder,
     "scripted": ScriptedBuilder,
@@ -76,7 +77,7 @@ def agents_for(
         env: an environment of iglu_marl.
         architect: "scripted", "random", "replay" (a recorded dialogue), "llm" (by environment variables),
             or a name of `iglu_marl.agents.scripted.partners` or `iglu_marl.agents.learned.zoo`.
-        builder: "scripted", "learned", "oracle", "random", "llm", or a name of the partners or the zoo. The
+        builder: "scripted", "learned", "oracle", "random", "nothing", "llm", or a name of the partners or the zoo. The
             model of "learned" is the folder in IGLU_MARL_MODEL, or one of the zoo.
             For further names see `find`.
         reader: who reads what the architect says, as of `seated`. Default: "model" if the builder is one.

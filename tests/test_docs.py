@@ -99,9 +99,10 @@ WITHOUT_SNIPPETS = {
     "docs/tutorials/index.md",
 }
 EXTRAS = {
-    "docs/browser.md": ("starlette",),
-    "docs/offline.md": ("minari", "h5py"),
-}  # what the snippets of a page import besides
+    "docs/browser.md": ("web", "starlette"),
+    "docs/offline.md": ("minari", "minari", "h5py"),
+    "docs/text.md": ("pretrained", "transformers", "all_minilm_l6_v2"),
+}  # what the snippets of a page import besides, after its name in `IGLU_MARL_REQUIRE`
 PYTHONS = {
     "python",
     *(f".venv-{library}/bin/python" for library in ("rllib", "benchmarl", "trl")),
@@ -193,8 +194,9 @@ def test_each_snippet_of_the_readme_runs_alone(snippet: Snippet) -> None:
 @pytest.mark.parametrize("name", names([page for page in PAGES if page != README]))
 @pytest.mark.usefixtures("elsewhere")
 def test_snippets_run_and_print_what_the_page_says(name: str) -> None:
-    for module in EXTRAS.get(name, ()):
-        require("minari", importlib.util.find_spec(module), f"{module} is not installed")
+    requirement, *modules = EXTRAS.get(name, ("",))
+    for module in modules:
+        require(requirement, importlib.util.find_spec(module), f"{module} is not installed")
     count = run_page(read(ROOT / name), name)
     assert count or name in WITHOUT_SNIPPETS
 

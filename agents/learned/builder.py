@@ -11,6 +11,7 @@ from typing_extensions import Self, Unpack
 
 from iglu_marl import AgentError, Dialogue, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.learned.hybrid import Hybrid
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
@@ -29,16 +30,18 @@ if TYPE_CHECKING:
 
 MODEL_VARIABLE = "IGLU_MARL_MODEL"
 DEFAULT = "edits-v1"  # of the zoo
+DECODING: Decoding = "threshold"  # in games
 Grid = npt.NDArray[np.int8]
 
 
 class LearnedBuilder(BuilderBase):
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
-    model: the folder of a trained model (see `examples/train_predictors.py`), one of the zoo, or any
-    predictor of `iglu_marl.evaluation.action_prediction`. counts_steps: whether it takes what it does not observe of
-    `agentPos` and `grid` from its own steps, in a game that begins at the usual start without blocks. The other
-    arguments are those of `ScriptedBuilder`; it never says anything.
+    model: the folder of a trained model (see `examples/train_predictors.py`), one of the zoo, or any predictor of
+    `iglu_marl.evaluation.action_prediction`. decoding: of a trained model ("threshold" or "steps"). grammar: whether
+    the grammar reads first, and the model what that cannot follow (`Hybrid`). counts_steps: whether it takes what it
+    does not observe of `agentPos` and `grid` from its own steps, in a game that begins at the usual start without
+    blocks. The other arguments are those of `ScriptedBuilder`; it never says anything.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. Of edits that cannot all be done it does those that
     can. What a turn is too short for goes on in the next, unless the architect says something new.
@@ -49,13 +52,20 @@ class LearnedBuilder(BuilderBase):
         model: str | os.PathLike[str] | Pretrained | Predictor,
         controls: ControlsName = "walking",
         *,
+        decoding: Decoding | None = None,
+        grammar: bool = False,
         counts_steps: bool = False,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
         self._counts_steps = counts_steps
         self._executor = PlanExecutor(self.game, "LearnedBuilder")
-        self._predict: Predictor = model if callable(model) else load_model(model)
+        if callable(model) and decoding is not None:
+            raise AgentError(
+                f"decoding is {decoding!r} and model a function, expected decoding of a trained model"
+            )
+        predict: Predictor = model if callable(model) else load_model(model, decoding or DECODING)
+        self._predict: Predictor = Hybrid(predict) if grammar else predict
         self._forget(None)
 
     @classmethod
@@ -153,7 +163,7 @@ class LearnedBuilder(BuilderBase):
 
 
 def load_model(
-    model: str | os.PathLike[str] | Pretrained, decoding: Decoding = "steps", threads: int = 0
+    model: str | os.PathLike[str] | Pretrained, decoding: Decoding = DECODING, threads: int = 0
 ) -> TrainedModel | LanguageModel:
     """Return a trained model: one of the zoo, or that of a folder, which may hold a language model.
 

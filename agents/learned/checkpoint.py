@@ -18,12 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from iglu_marl import ConfigError, DataError
+from iglu_marl import DataError
 from iglu_marl.agents.learned.decoding import Decoding, as_actions, in_one_look, marginals, step_by_step
 from iglu_marl.agents.learned.examples import Example, example_of
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, network
 from iglu_marl.agents.learned.text import LENGTH, Vocabulary
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained, zoo
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.files import atomic_write, write_text
 from iglu_marl.core.grid import NetAction
 from iglu_marl.data.situations import Situation
@@ -47,8 +48,13 @@ class TrainedModel:
     device: str = "cpu"
 
     def __call__(self, situation: Situation) -> list[NetAction]:
-        """Return the predicted edits in a situation."""
-        return self.actions([example_of(situation, self.vocabulary)])[0]
+        """Return the predicted edits in a situation, with one thread: more cost time for so little."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return self.actions([example_of(situation, self.vocabulary)])[0]
+        finally:
+            torch.set_num_threads(threads)
 
     def predict(self, situations: Iterable[Situation]) -> list[list[NetAction]]:
         """Return the predicted edits in each of many situations."""
@@ -119,7 +125,8 @@ class TrainedModel:
 
     @classmethod
     def pretrained(cls, model: Pretrained, decoding: Decoding = "threshold") -> TrainedModel:
-        """Return a model of the zoo."""
+        """Return a model of the zoo. Raises `ConfigError` if the decoding is unknown."""
+        check_option("decoding", decoding, get_args(Decoding))
         state = {name: torch.from_numpy(part) for name, part in model.tensors.items()}
         return cls.of(model.card["network"], state, decoding)
 
@@ -150,8 +157,7 @@ class TrainedModel:
         Raises `DataError` if the files are damaged. Raises `ConfigError` if the decoding is unknown.
         """
         path = Path(folder)
-        if decoding not in get_args(Decoding):
-            raise ConfigError(f"decoding is {decoding!r}, expected one of {', '.join(get_args(Decoding))}")
+        check_option("decoding", decoding, get_args(Decoding))
         if threads:
             torch.set_num_threads(threads)
         try:

@@ -3,7 +3,7 @@
 | decoding | |
 |---|---|
 | `threshold` | all actions above a threshold. If several places are possible, it names several, as F1 rewards |
-| `steps` | the most probable action, then another evaluation, until none exceeds the threshold (used in games) |
+| `steps` | the most probable action, then another evaluation, until none exceeds the threshold |
 
 `steps` tries several first actions, and takes the sequence that fits the first evaluation best.
 """

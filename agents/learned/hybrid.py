@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import Role
-from iglu_marl.core.grid import NetAction
-from iglu_marl.data.situations import Situation
+from iglu_marl.data.situations import Predictor, Situation
 from iglu_marl.language import Context, Discourse, Failure
-
-if TYPE_CHECKING:
-    from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.language import LanguageModel
 
 
 @dataclass
@@ -26,9 +21,9 @@ class Hybrid:
     be done, that is the prediction. Else it is the model's.
     """
 
-    model: TrainedModel | LanguageModel
+    model: Predictor
 
-    def __call__(self, situation: Situation) -> npt.NDArray[np.int8] | list[NetAction]:
+    def __call__(self, situation: Situation) -> Any:
         """Return the world afterwards, or actions."""
         world = self._read(situation)
         return self.model(situation) if world is None else world
@@ -36,7 +31,7 @@ class Hybrid:
     @property
     def fingerprint(self) -> str:
         """Hash of the model."""
-        return self.model.fingerprint
+        return getattr(self.model, "fingerprint", "")
 
     def _read(self, situation: Situation) -> npt.NDArray[np.int8] | None:
         """Return the world that all new requests lead to; None if there is none, or if one cannot be followed."""

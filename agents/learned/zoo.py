@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import pkgutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -91,10 +91,17 @@ class Pretrained:
 
 @dataclass(frozen=True)
 class InRole:
-    """An agent of the zoo in one role, for the registry of agents."""
+    """An agent of the zoo in one role, for the registry of agents. options: of its `for_env`."""
 
     name: str
     role: Role
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def about(self) -> str:
+        """What it is, in a sentence."""
+        about: str = pretrained(self.name).card["about"]
+        return f"The grammar, and {self.name} for what that cannot follow." if self.options else about
 
     @property
     def game(self) -> Mapping[str, Any]:
@@ -103,7 +110,7 @@ class InRole:
 
     def for_env(self, env: Any, **options: Any) -> Agent:
         """Return the agent for an environment."""
-        return pretrained(self.name).for_env(env, self.role, **options)
+        return pretrained(self.name).for_env(env, self.role, **{**self.options, **options})
 
 
 def zoo(folder: Path = FOLDER) -> list[str]:
@@ -149,8 +156,14 @@ def check_card(card: Any, where: str) -> None:
 
 
 def in_role(role: Role) -> dict[str, InRole]:
-    """Return the trained agents that play a role, by name."""
-    return {name: InRole(name, role) for name in zoo() if role in pretrained(name).roles}
+    """Return the trained agents that play a role, by name; those that predict edits also with the grammar."""
+    found = {}
+    for name in zoo():
+        if role in pretrained(name).roles:
+            found[name] = InRole(name, role)
+            if pretrained(name).card["kind"] == "edit-builder":
+                found[f"{name}+grammar"] = InRole(name, role, {"grammar": True})
+    return found
 
 
 def save(

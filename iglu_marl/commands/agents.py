@@ -54,7 +54,8 @@ def _agents(role: Role) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name in known(role):
         card = pretrained(name).card if name in trained else None
-        about = (find(name, role).__doc__ or "").partition("\n")[0] if card is None else card["about"]
+        maker = find(name, role)
+        about = getattr(maker, "about", None) or (maker.__doc__ or "").partition("\n")[0]
         rows.append({"role": role.value, "name": name, "about": about, "card": card})
     return rows
 

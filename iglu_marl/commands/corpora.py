@@ -11,8 +11,10 @@ from typer import Argument
 from iglu_marl import data
 from iglu_marl.commands.options import one_of
 from iglu_marl.data.dataset import Dataset
+from iglu_marl.tasks.named import CORPORA as PACKS
+from iglu_marl.tasks.named import open_corpus as open_pack
 
-CORPORA = ("bundled", "iglu-multiturn", "iglu-singleturn", "mdc")
+CORPORA = ("bundled", *PACKS)
 
 
 def source_argument(*names: str) -> Any:
@@ -21,13 +23,5 @@ def source_argument(*names: str) -> Any:
 
 
 def open_corpus(name: str, path: Path | None) -> Dataset | Mapping[str, Any]:
-    """Return a corpus as a dataset. The bundled sessions and packs without dialogues come by structure."""
-    if name == "bundled":
-        return data.bundled.load()
-    if name == "mdc":
-        return data.CDMDataset(path=path)
-    if name == "iglu-singleturn":
-        return data.SingleturnDataset(path=path)
-    with data.find_pack(name, path) as pack:
-        dialogs = pack.has("dialogs.csv")
-    return data.MultiturnDataset(path=path, dialogs=dialogs)
+    """Return a corpus as a dataset, or the bundled sessions by structure."""
+    return data.bundled.load() if name == "bundled" else open_pack(name, path)

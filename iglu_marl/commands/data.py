@@ -17,9 +17,10 @@ from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import PlaceholderError
 from iglu_marl.data.packs.archive import MemberError, Pack
 from iglu_marl.data.packs.cache import pack_folder
-from iglu_marl.data.packs.registry import PACKS, PackInfo, known_pack
+from iglu_marl.data.packs.registry import PACKS, SKILLS_FILE, PackInfo, known_file, known_pack
 from iglu_marl.data.packs.store import find_pack, local_pack
 from iglu_marl.data.progress import progress_bar
+from iglu_marl.data.skills import skills_file
 
 SHOWN = 10  # problems in the table
 FIELDS = ("name", "title", "description", "licence", "citation", "page", "url", "size", "sha256")
@@ -59,6 +60,12 @@ def list_packs(as_json: Json = False) -> None:
         here = place or problem or f"no: iglu-marl data fetch {info.name}"
         size = f", {_megabytes(info.size)}" if info.size else ""
         table.add_row(info.name, f"{info.title} ({info.licence}{size})", here)
+    skills = skills_file()
+    facts.append(
+        {**_facts(SKILLS_FILE), "location": None if skills is None else str(skills), "problem": None}
+    )
+    here = str(skills or f"no: iglu-marl data fetch {SKILLS_FILE.name}")
+    table.add_row(SKILLS_FILE.name, f"{SKILLS_FILE.title} ({SKILLS_FILE.licence})", here)
     console.print(table)
     console.print(f"Download folder: {pack_folder()}. IGLU_DATA_PATH names further places.")
     print_json(as_json, facts)
@@ -69,22 +76,22 @@ def list_packs(as_json: Json = False) -> None:
 
 def fetch_packs(
     names: Annotated[
-        list[str] | None, Argument(metavar="PACK...", help="Packs to download. Default: all.")
+        list[str] | None, Argument(metavar="PACK...", help="Packs to download, or skills. Default: all.")
     ] = None,
     url: Annotated[str | None, Option(help="URL of the pack, if only one is named.")] = None,
     output: Annotated[Path | None, output_folder("Download folder. Default: the cache of this user.")] = None,
     force: Annotated[bool, Option("--force", help="Download existing packs again.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Download packs and check them.
+    """Download packs and check them; also skills, the competition's labels of the structures C1 to C157.
 
-    Examples: iglu-marl data fetch iglu-singleturn
+    Examples: iglu-marl data fetch iglu-singleturn; iglu-marl data fetch skills
     """
     from iglu_marl.data.packs.fetch import fetch_pack
 
     if url is not None and len(names or []) != 1:
         raise ConfigError(f"--url needs exactly one pack, but {len(names or []) or 'no'} packs are named")
-    chosen = [known_pack(name) for name in names or PACKS]
+    chosen = [known_file(name) for name in names or (*PACKS, SKILLS_FILE.name)]
     console = text_console(as_json)
     found = {}
     for info in chosen:

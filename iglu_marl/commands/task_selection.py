@@ -13,8 +13,8 @@ from iglu_marl.commands.options import expect_one_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.core.task_source import GroupedSource
 from iglu_marl.core.text import similar
-from iglu_marl.data import bundled
 from iglu_marl.evaluation.selection import listed_tasks
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet, sample_task
 from iglu_marl.tasks.named import as_source
@@ -111,13 +111,16 @@ def choose_session(
     progress: bool | None = None,
 ) -> Subtasks:
     """Return a recorded session by structure and seed. Each turn continues the one before."""
-    if tasks not in (None, "bundled", "turns"):
+    recorded = as_source("turns" if tasks is None else tasks)
+    sessions = recorded.tasks if isinstance(recorded, GroupedSource) else {}
+    if (
+        not all(isinstance(session, Subtasks) for found in sessions.values() for session in found)
+        or not sessions
+    ):
         raise ConfigError(
-            f"--task-source is {tasks!r}, expected bundled or turns: a recorded dialogue is played"
+            f"--task-source is {tasks!r}, expected bundled, turns, iglu-multiturn or mdc: a recorded dialogue is played"
         )
-    if data is None:
-        sessions = bundled.load()
-    else:
+    if data is not None:
         from iglu_marl.data.mdc.dataset import CDMDataset
 
         structures = None if task is None else [task]

@@ -114,7 +114,7 @@ class Task:
     target_grid: int8 [9, 11, 11] with color ids 0..6 (any integer type or integral floats), axes [y, x, z].
     instruction: the current instruction; by default the architect's last utterance. It may span several
         utterances (an instruction, a clarifying question, its answer). One that the dialog lacks is appended.
-    starting_grid: None, a dense grid, or a list of blocks (x, y, z, id).
+    starting_grid: None (empty), a dense grid, or a list of blocks (x, y, z, id); the attribute is a dense grid.
     full_grid: the final structure of the session, when this is one turn of several.
     invariant: whether the build may be rotated and shifted; None: only without starting blocks.
     task_id: a name for messages and reports.
@@ -148,7 +148,7 @@ class Task:
     ids: str | None
     invariant: bool | None
     pose: Pose | TeamPose | None
-    starting_grid: BlockGrid | None
+    starting_grid: BlockGrid
     target_grid: BlockGrid
     task_id: str | None
     _dialog: str | None
@@ -175,7 +175,8 @@ class Task:
         put = object.__setattr__
         put(self, "task_id", task_id)
         put(self, "target_grid", _checked_grid(target_grid, "target_grid", task_id))
-        put(self, "starting_grid", _checked_optional(starting_grid, "starting_grid", task_id))
+        start = _checked_optional(starting_grid, "starting_grid", task_id)
+        put(self, "starting_grid", _EMPTY_GRID if start is None else start)
         put(self, "full_grid", _checked_optional(full_grid, "full_grid", task_id))
         put(self, "invariant", _checked_flag(invariant, task_id))
         put(self, "ids", _checked_ids(ids, task_id))
@@ -275,15 +276,15 @@ class Task:
 
     @property
     def start_grid(self) -> BlockGrid:
-        """The world at the start: int8 [9, 11, 11], read-only."""
-        return _EMPTY_GRID if self.starting_grid is None else self.starting_grid
+        """The same as `starting_grid`."""
+        return self.starting_grid
 
     @property
     def is_invariant(self) -> bool:
         """Whether the build may be rotated and shifted: `invariant`, else only without starting blocks."""
         if self.invariant is not None:
             return self.invariant
-        return self.starting_grid is None or not self.starting_grid.any()
+        return not self.starting_grid.any()
 
     @property
     def is_complete_at_start(self) -> bool:
@@ -313,9 +314,11 @@ class Task:
         if self.ids is None or self.ids == table:
             return self
         mapping = IGLU_ID_OF_IGLU2022 if table == "iglu" else IGLU2022_ID_OF_IGLU
-        changes: dict[str, Any] = {"ids": table, "target_grid": mapping[self.target_grid]}
-        if self.starting_grid is not None:
-            changes["starting_grid"] = mapping[self.starting_grid]
+        changes: dict[str, Any] = {
+            "ids": table,
+            "target_grid": mapping[self.target_grid],
+            "starting_grid": mapping[self.starting_grid],
+        }
         if self.full_grid is not None:
             changes["full_grid"] = mapping[self.full_grid]
         return self.replace(**changes)
@@ -384,6 +387,8 @@ class Task:
     def __setstate__(self, state: dict[str, Any]) -> None:
         object.__setattr__(self, "_hash", None)
         object.__setattr__(self, "pose", None)  # which tasks of earlier versions lack
+        if state["starting_grid"] is None:  # as in earlier versions
+            state = {**state, "starting_grid": _EMPTY_GRID}
         for name, value in state.items():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)

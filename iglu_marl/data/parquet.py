@@ -67,7 +67,7 @@ def _task_rows(tasks: Tasks) -> Iterator[Record]:
                 "clear": clear[turn] if clear else None,
                 "dialog": plain.dialog,
                 "instruction": plain.instruction,
-                "start": _blocks(plain.starting_grid),
+                "start": _blocks(plain.starting_grid) or None,
                 "target": _blocks(plain.target_grid),
                 "full": _blocks(plain.full_grid),
                 "invariant": plain.invariant,

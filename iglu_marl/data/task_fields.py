@@ -232,7 +232,8 @@ def _instruction_field(task: Task) -> Any:
 def entry_fields(entry: Entry) -> dict[str, Any]:
     """Return the fields of a task or session, with color names."""
     row: dict[str, Any] = {}
-    grids = {"start": entry.starting_grid, "full": entry.full_grid}
+    start = entry.starting_grid
+    grids = {"start": None if start is None or not start.any() else start, "full": entry.full_grid}
     if isinstance(entry, Task):
         if entry.objective is not None:
             raise DataError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from iglu_marl.core.arguments import check_flags
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.conventions import OWN, SILENT_BUILDER_2021
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.errors import ConfigError, StateError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.task import Task, as_task
@@ -219,6 +220,11 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         With `compat="iglu2022"`, grids of a task without `ids` are in 2022 ids.
         """
         self._given = as_source(task, "task") if isinstance(task, (str, TaskSource)) else as_task(task)
+        if isinstance(self._given, Task):
+            try:
+                self._setup.check(self._adapt(self._given))
+            except TaskError as error:
+                warnings.warn(f"reset() will refuse this: {error}", stacklevel=2)
         self.set_task_generator(self._given)
 
     def set_task_generator(self, generator: Any) -> None:
@@ -338,6 +344,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         info = {
             "target_grid": self._read_target(episode),
             "event": EVENTS[episode.worlds.event[0]],
+            "instruction": episode.instruction,
         }
         if self.config.shaping:
             info["shaping"] = float(episode.worlds.shaping[0])

@@ -41,7 +41,7 @@ from iglu_marl.game.episode import EVENTS
 from iglu_marl.game.seats import GameSeat, check_agent, takes
 from iglu_marl.rendering.renderer import Layout
 
-INFO_KEYS = ("target_grid", "event", "shaping")
+INFO_KEYS = ("target_grid", "event", "instruction", "shaping")
 _EVENT_NAMES = np.array(EVENTS, object)
 
 Array = npt.NDArray[Any]
@@ -112,7 +112,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
     grid_dtype: of arrays of colour ids: "int8" (default) or "int32", as in the single environments.
     pov_layout: of the pictures: "hwc" [height, width, 3], "chw" [3, height, width], or "index" [height, width], which
         are indices of `iglu_marl.rendering.palette.RGB`.
-    info_keys: further keys of `infos`: "target_grid", "event" and "shaping", as in the single environments.
+    info_keys: further keys of `infos`: "target_grid", "event", "instruction" and "shaping", as in the single ones.
 
     make_architect: returns a live architect for each world; `prototype` needs one, too, which does not play.
         `iglu_marl.envs.vector_game` is for two learning agents.
@@ -276,6 +276,9 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
                 infos[key] = _EVENT_NAMES[self._batch.shown.event]
             elif key == "shaping":
                 infos[key] = self._batch.worlds.shaping.copy()
+            elif key == "instruction":
+                texts = [self._batch.load_world(world).instruction for world in range(self.num_envs)]
+                infos[key] = np.array(texts, object)
             else:
                 infos[key] = self._batch.shown.target.reshape(-1, *ZONE_SHAPE).copy()
             infos[f"_{key}"] = np.ones(self.num_envs, np.bool_)

@@ -48,7 +48,7 @@ from iglu_marl.data.mdc.corpus import Session
 from iglu_marl.data.situations import Predictor, Sample, Situation
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.metrics import Interval, bootstrap, change_counts, skills
+from iglu_marl.evaluation.metrics import Interval, about_skills, bootstrap, change_counts, skills
 from iglu_marl.evaluation.run import row_error, run
 from iglu_marl.game.agent import Agent, add_counts, begin, check_service, counts_of
 from iglu_marl.game.config import GameConfig
@@ -87,7 +87,7 @@ _UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
 def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[Sample]:
     """Yield the samples of sessions of the Minecraft Dialogue Corpus; see `data.mdc.action_sequences`.
 
-    Tags are the skills (`iglu_marl.evaluation.metrics.skills`) that the session's structure requires, or "plain".
+    Tags are the skills of the session's structure (`iglu_marl.evaluation.metrics.skills`), or "plain".
 
     sessions: sessions of the corpus. rules: "net": all action sequences with a net edit. "acl2020": as the paper's
     code, also sequences without one, but none with blocks outside the zone.
@@ -97,7 +97,9 @@ def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[
     if rules not in RULES:
         raise ConfigError(f"rules is {rules!r}, expected one of {', '.join(RULES)}")
     for session in sessions:
-        tags = () if session.gold is None else (skills(session.gold) or ("plain",))
+        tags = (
+            () if session.gold is None else (skills(session.gold, structure=session.structure) or ("plain",))
+        )
         history: tuple[tuple[NetAction, ...], ...] = ()
         for sequence in action_sequences(session, empty=rules == "acl2020"):
             if rules == "acl2020" and sequence.leaves_zone:
@@ -141,7 +143,7 @@ def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
             situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
             target=target,
             actions=tuple(net_edits(start, target)),
-            tags=skills(target, start) or ("plain",),
+            tags=skills(target, start, getattr(given, "structure", "")) or ("plain",),
             invariant=task.is_invariant,
         )
 
@@ -542,6 +544,7 @@ class Predictions:
             },
             "mean_change_f1": self.mean_f1() if self.scored else None,
             **({"model": model} if model else {}),
+            "about_skills": about_skills(groups),
             "tables": {
                 group: {
                     kind: {

@@ -138,12 +138,13 @@ class Arena:
             game = Trajectory(task, seed)
             game._finish(self.env.unwrapped.episode)
         game.check_unedited()
+        plain = task.in_ids("iglu")
         row = {
             **job._asdict(),
             "task": task.task_id,
             "seed": seed,
             "impossible": plan.impossible.get(job.key, ""),
-            "skills": list(skills(task.in_ids("iglu").target_grid, task.in_ids("iglu").start_grid)),
+            "skills": list(skills(plain.target_grid, plain.start_grid, getattr(task, "structure", ""))),
             **game_metrics(game, shifts=self.env.unwrapped.config.shifts),
             "read": 0,
             "error": error,

@@ -7,6 +7,7 @@ only, not on the order of the games or the number of processes.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 from collections import Counter
@@ -80,7 +81,7 @@ def evaluate(
     controls: str | None = None,
     chat: str | None = None,
     view: str = "aec",
-    config: Mapping[str, Any] | None = None,
+    config: GameConfig | Mapping[str, Any] | None = None,
     examples: int = 3,
     on_error: str = "raise",
     confidence: float = 0.95,
@@ -108,8 +109,9 @@ def evaluate(
         controls: action encoding of the builder.
         chat: kind of messages.
         view: "aec" or "parallel".
-        config: other fields of `GameConfig`. By default the builder walks, may ask, sees dialog, inventory, pose and
-            grid, and has 5,000 steps. Trained agents play in the game that they were trained in.
+        config: the `GameConfig` of all games, or some of its fields. By default the builder walks, may ask, sees
+            dialog, inventory, pose and grid, and has 5,000 steps. Trained agents play in the game that they were
+            trained in.
         examples: number of tasks whose dialogues and builds are kept for the report.
         on_error: "raise" an agent's exceptions, or "count" the game as it is. If a service fails that an agent needs,
             the game is in no average and is played again when the evaluation resumes.
@@ -135,8 +137,13 @@ def evaluate(
     check_option("on_error", on_error, ("raise", "count"))
     found, unchanged = select_tasks(tasks, count=count, seed=seed)
     players = {Role.ARCHITECT: named(architects, Role.ARCHITECT), Role.BUILDER: named(builders, Role.BUILDER)}
-    asked = {"controls": controls, "chat": chat, **(config or {})}
-    fields = game_options({role: specs.values() for role, specs in players.items()}, DEFAULTS, asked)
+    asked = {"controls": controls, "chat": chat}
+    if isinstance(config, GameConfig):
+        fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+        fields |= {name: value for name, value in asked.items() if value is not None} | {"tasks": None}
+    else:
+        agents = {role: specs.values() for role, specs in players.items()}
+        fields = game_options(agents, DEFAULTS, {**asked, **(config or {})})
     impossible = _impossible(raw_env(GameConfig.of(None, dict(fields))), found)
     for number, reason in impossible.items():
         name = found[number].task_id or f"task-{number}"

@@ -31,12 +31,14 @@ from iglu_marl.core.errors import ConfigError, GridError
 from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.scoring import Counts, Shifts, maximal_intersection
+from iglu_marl.data.skills import SKILLS, competition_skills
+from iglu_marl.data.splits import structure_id
 from iglu_marl.recording.rollout import Trajectory
 
-SKILLS = ("flat", "flying", "diagonal", "tricky", "tall")
-"""Skills that a structure requires; see `skills`."""
+PROPERTIES = ("on-ground", "floating", "edge-joined", "enclosed", "high")
+"""Properties of a structure; see `properties`."""
 
-TALL_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
+HIGH_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
 MOST_ENTRIES = 10_000_000  # of a bootstrap
 _WIDTH = 1e-9  # of an interval that is a point
@@ -176,18 +178,42 @@ def _diagonal(filled: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_]) -> b
     return False
 
 
-def skills(target: npt.ArrayLike, start: npt.ArrayLike | None = None) -> tuple[str, ...]:
-    """Return the skills that a structure requires, in the order of `SKILLS`, judged by the blocks that `start` lacks.
+def skills(target: npt.ArrayLike, start: npt.ArrayLike | None = None, structure: str = "") -> tuple[str, ...]:
+    """Return the skills that a task requires, in the order of `SKILLS`, or else its `properties`.
 
-    The names are those of the IGLU competitions, with these definitions:
+    structure: name of the structure that the task is a part of, such as "C7". If the competition's labels are on this
+    machine (`iglu_marl.data.skills`) and have it, they are returned.
 
-    | skill | definition |
+    Raises `GridError` if a grid is invalid.
+    """
+    labels = (competition_skills() or {}) if structure else {}
+    name = structure_id(structure)
+    return labels[name] if name in labels else properties(target, start)
+
+
+def about_skills(names: Iterable[str]) -> str:
+    """Return whose the names in a table of `skills` are."""
+    given, said = set(names), []
+    if given & set(SKILLS):
+        said.append(f"{', '.join(SKILLS)}: the competition's labels of the structures C1 to C157.")
+    if given & set(PROPERTIES):
+        said.append(
+            f"{', '.join(PROPERTIES)}: computed from blocks, not the competition's labels (`iglu-marl data fetch "
+            "skills`)."
+        )
+    return " ".join(said)
+
+
+def properties(target: npt.ArrayLike, start: npt.ArrayLike | None = None) -> tuple[str, ...]:
+    """Return the `PROPERTIES` of a structure, in their order, judged by the blocks that `start` lacks.
+
+    | property | definition |
     |---|---|
-    | flat | all blocks stand on the ground (y = -1) |
-    | flying | a block is not connected to the ground through faces |
-    | diagonal | a block meets one of the next layer along an edge, and no block touches both by faces |
-    | tricky | a block is hidden on all six sides (the ground counts), or is held by a neighbour with air below |
-    | tall | a block is at y = 2 or higher, which cannot be reached from the ground |
+    | on-ground | all blocks stand on the ground (y = -1) |
+    | floating | a block is not connected to the ground through faces |
+    | edge-joined | a block meets one of the next layer along an edge, and no block touches both by faces |
+    | enclosed | a block is hidden on all six sides (the ground counts), or is held by a neighbour with air below |
+    | high | a block is at y = 2 or higher, which cannot be reached from the ground |
 
     An empty difference gives ().
 
@@ -205,13 +231,13 @@ def skills(target: npt.ArrayLike, start: npt.ArrayLike | None = None) -> tuple[s
     hidden = wanted & np.logical_and.reduce([down, *others])
     hanging = wanted & grounded & ~down
     found = {
-        "flat": not wanted[1:].any(),
-        "flying": bool((wanted & ~grounded).any()),
-        "diagonal": _diagonal(filled, wanted),
-        "tricky": bool(hidden.any() or hanging.any()),
-        "tall": bool(wanted[TALL_Y + 1 :].any()),
+        "on-ground": not wanted[1:].any(),
+        "floating": bool((wanted & ~grounded).any()),
+        "edge-joined": _diagonal(filled, wanted),
+        "enclosed": bool(hidden.any() or hanging.any()),
+        "high": bool(wanted[HIGH_Y + 1 :].any()),
     }
-    return tuple(name for name in SKILLS if found[name])
+    return tuple(name for name in PROPERTIES if found[name])
 
 
 # ----------------------------------------------------------------------------------------------------- intervals

@@ -15,7 +15,7 @@ from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.tables import Table, csv_text, html_table, markdown_table, markdown_text
 from iglu_marl.core.text import fix_surrogates
-from iglu_marl.evaluation.metrics import SKILLS, Interval
+from iglu_marl.evaluation.metrics import PROPERTIES, SKILLS, Interval, about_skills
 from iglu_marl.evaluation.results import MEASURES, Evaluation, is_scored
 
 SHARES = ("completed", "exact", "precision", "recall", "f1", "change_f1", "action_f1")
@@ -58,10 +58,11 @@ def played(entry: dict[str, Any]) -> str:
 def tables(evaluation: Evaluation) -> list[Table]:
     """Return all tables: cross-play, pairs, skills, structures, and what else there is to report."""
     pair = ["architect", "builder"]
+    skills = _in_order(evaluation.summary("skill"))
     found = [_crossed(evaluation, measure) for measure in CROSSED]
     found += [
         _averages("Pairs", pair, evaluation.summary(*pair), evaluation.silences()),
-        _averages("Skills", ["skill"], _in_order(evaluation.summary("skill"))),
+        _averages("Skills", ["skill"], skills, [about_skills(entry["skill"] for entry in skills)]),
         _averages("Structures", ["task"], evaluation.summary("task")),
     ]
     if impossible := evaluation.impossible():
@@ -118,8 +119,8 @@ def _team_row(entry: dict[str, Any]) -> list[str]:
 
 
 def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sort entries by skill, in the order of `SKILLS`."""
-    order = {name: number for number, name in enumerate(SKILLS)}
+    """Sort entries by skill, in the order of `SKILLS` and `PROPERTIES`."""
+    order = {name: number for number, name in enumerate((*SKILLS, *PROPERTIES))}
     return sorted(entries, key=lambda entry: order.get(entry["skill"], len(order)))
 
 

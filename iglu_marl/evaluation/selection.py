@@ -81,8 +81,8 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
 
     Args:
         tasks: "bundled" (structures), "turns" (turns of the bundled sessions), "random" (up to 8 blocks, 3 layers, 6
-            colors), a file of structures, FILE.py:Class or module:Class of a task source, a `Task`, a session, a
-            list, or a task source.
+            colors), a corpus or a part of it ("iglu-singleturn:test"), a file of structures, FILE.py:Class or
+            module:Class of a task source, a `Task`, a session, a list, or a task source.
         count: largest number of tasks; an infinite source is sampled this often (default 20).
         seed: seed of a task source.
 

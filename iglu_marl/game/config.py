@@ -301,8 +301,8 @@ class GameConfig:
 
     tasks: TasksOption = _option(
         None,
-        "task source, `Task`, list of tasks, or a name: bundled, turns, random, FILE.json, FILE.py:Class; None = the "
-        "bundled ones",
+        "task source, `Task`, list of tasks, or a name: bundled, turns, random, iglu-singleturn:test, FILE.json, "
+        "FILE.py:Class; None = the bundled ones",
         without={"goal": "scenes, where worlds come from, and goals, what to do in them"},
     )
     controls: ControlsName = _option(

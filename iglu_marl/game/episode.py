@@ -184,6 +184,14 @@ class Episode:
         return self.task.dialog if self.recorded and self.task is not None else None
 
     @property
+    def instruction(self) -> str:
+        """The task's instruction; in live games the architect's last utterance, "" if there is none."""
+        if self.recorded and self.task is not None:
+            return self.task.instruction
+        last = self.dialogue.last(Role.ARCHITECT)
+        return "" if last is None else last.text
+
+    @property
     def floor(self) -> Role:
         """Whose turn it is."""
         return Role.BUILDER if self.worlds.floor[0] == BUILDER else Role.ARCHITECT

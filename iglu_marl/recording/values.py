@@ -124,7 +124,7 @@ def _fields_of(task: Task) -> dict[str, Any]:
         "dialog": _said(task.dialogue),
         "instruction": task.instruction,
         "target_grid": _blocks(task.target_grid),
-        "starting_grid": _blocks(task.starting_grid),
+        "starting_grid": _blocks(task.starting_grid) or None,
         "full_grid": _blocks(task.full_grid),
         "invariant": task.invariant,
         "task_id": task.task_id,

@@ -3,31 +3,68 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.imports import imported
 from iglu_marl.core.text import similar
-from iglu_marl.tasks.bundled import BundledTasks
+from iglu_marl.tasks.bundled import BundledTasks, SessionTasks
 from iglu_marl.tasks.random_tasks import RandomTasks
 from iglu_marl.tasks.source import source_fault
 from iglu_marl.tasks.structures import StructureTasks
 
-NAMES: dict[str, Callable[[], Any]] = {
-    "bundled": lambda: BundledTasks(mode="structures"),
-    "turns": lambda: BundledTasks(mode="turns"),
-    "random": lambda: RandomTasks(max_blocks=8, height_levels=3, num_colors=6),
-}
-"""What makes the source of a name: bundled structures, turns of the bundled sessions, and random structures."""
+if TYPE_CHECKING:
+    from iglu_marl.data.dataset import Dataset
+
+CORPORA = ("iglu-singleturn", "iglu-multiturn", "mdc")
+"""Human data by the name of their pack, see `iglu_marl.data.find_pack`."""
+_BUNDLED = {"bundled": "structures", "turns": "turns"}  # modes of `BundledTasks`
+NAMES = (*_BUNDLED, "random", *CORPORA)
+"""Names of sources: bundled structures, turns of the bundled sessions, random structures, and corpora."""
+SPLITS = ("train", "val", "test")
+
+
+def open_corpus(name: str, path: str | os.PathLike[str] | None = None) -> Dataset:
+    """Return one of `CORPORA` as a dataset, without its utterances if a multi-turn pack has none.
+
+    path: a zip or folder. Default: it is looked for, and else fetched, as by `iglu_marl.data.find_pack`.
+    """
+    from iglu_marl import data
+
+    if name == "mdc":
+        return data.CDMDataset(path=path)
+    if name == "iglu-singleturn":
+        return data.SingleturnDataset(path=path)
+    with data.find_pack(name, path) as pack:
+        dialogs = pack.has("dialogs.csv")
+    return data.MultiturnDataset(path=path, dialogs=dialogs)
+
+
+def _source(name: str, part: str) -> Any:
+    """Return the source of a name, or a part of it by the frozen split (see `iglu_marl.data.Split`)."""
+    if name == "random":
+        return RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
+    if name in CORPORA:
+        corpus = open_corpus(name)
+        tasks = corpus.split(part) if part else corpus
+        if not tasks.tasks:
+            raise DataError(f"{corpus.location} has no tasks in the {part} split of {name}")
+        return tasks
+    mode: Any = _BUNDLED[name]
+    if not part:
+        return BundledTasks(mode=mode)
+    from iglu_marl.data import Split, bundled
+
+    sessions = {structure: own for structure, own in bundled.load().items() if Split.of(structure) == part}
+    return SessionTasks(sessions, mode=mode)
 
 
 def as_source(value: Any, place: str = "tasks", error: type[IgluMarlError] = ConfigError) -> Any:
     """Return a source for `sample_task`: the value itself, or the source that it names.
 
     Args:
-        value: a source (see `sample_task`); one of `NAMES`; a JSON file of structures; or FILE.py:Class or module:Class
-            of a source that needs no arguments.
+        value: a source (see `sample_task`); one of `NAMES`, or a part of it, such as iglu-singleturn:test; a JSON file
+            of structures; or FILE.py:Class or module:Class of a source that needs no arguments.
         place: where the value was given, for errors.
         error: raised for other values. It names the wrong element of a list.
 
@@ -40,16 +77,21 @@ def as_source(value: Any, place: str = "tasks", error: type[IgluMarlError] = Con
 
 
 def _by_name(name: str, place: str, error: type[IgluMarlError]) -> Any:
-    if name in NAMES:
-        return NAMES[name]()
+    base, colon, part = name.partition(":")
+    if base in NAMES and (not colon or base != "random"):
+        if colon and part not in SPLITS:
+            raise error(
+                f"{place} is {name!r:.200}, expected {base}, or {base}: with one of {', '.join(SPLITS)}"
+            )
+        return _source(base, part)
     if ":" in name and name.rpartition(":")[2].isidentifier():
         return _imported(name, place, error)
     if name.endswith(".py"):
         raise error(f"{place} is {name!r}, expected a class in it, as in {name}:Class")
     if not name or not os.path.lexists(name):
         raise error(
-            f"{place} is {name!r:.200}{similar(name, NAMES)}, expected {', '.join(NAMES)}, an existing JSON file of "
-            "structures, FILE.py:Class or module:Class"
+            f"{place} is {name!r:.200}{similar(name, NAMES)}, expected {', '.join(NAMES)} (also with :train, :val or "
+            ":test), an existing JSON file of structures, FILE.py:Class or module:Class"
         )
     return StructureTasks(name)
 

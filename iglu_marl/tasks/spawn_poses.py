@@ -82,7 +82,7 @@ class SpawnPoses(TaskSource):
                     for low, high in zip(self.low, self.high, strict=True)
                 )
             )
-            if not self.clear or task.starting_grid is None or _fits(task.starting_grid, pose):
+            if not self.clear or _fits(task.starting_grid, pose):
                 return pose
         raise TaskError(
             f"{MAX_DRAWS} poses in a row in {self!r} were inside starting blocks{of_task(task.task_id)}"

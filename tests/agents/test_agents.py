@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+import re
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -209,6 +211,35 @@ def test_random_builder_samples_its_space(controls: Any, can_yield: bool, can_as
     assert str([builder.act(None) for _ in range(40)]) == str(actions)
     builder.reset(Role.BUILDER, 1)
     assert str([builder.act(None) for _ in range(40)]) != str(actions)
+
+
+@pytest.mark.parametrize("controls", CONTROLS)
+@pytest.mark.parametrize("can_ask", [False, True])
+def test_nothing_happens_by_nothing(controls: Any, can_ask: bool) -> None:
+    env = iglu_marl.env(controls=controls, builder_can_ask=can_ask, turn_steps=20, max_steps=50)
+    played = play(env, agents_for(env, builder="nothing"), seed=0)
+    assert played.grid is not None
+    assert not played.grid.any()
+    assert played.architect_turns == 50, "it ends each turn"
+    single = gym.make("IGLUGridworldVector-v0", action_space=controls, tasks=DUMMY_TASK, max_steps=30)
+    played = play(single, agents_for(single, builder="nothing"), seed=0)
+    assert (played.builder_steps, played.completed) == (30, False)
+
+
+@pytest.mark.parametrize("name", ["scripted", "careful", "learned"])
+def test_what_the_error_advises_lets_a_builder_play(name: str) -> None:
+    if name == "learned":
+        pytest.importorskip("torch")
+    env = gym.make("IGLUGridworld-v0")
+    with pytest.raises(AgentError, match="needs 'grid'") as caught:
+        play(env, agents_for(env, builder=name), seed=0)
+    advised = re.search(r"builder_sees=(\(.*?\)), or the id (\S+)", str(caught.value))
+    assert advised is not None
+    for env in (
+        gym.make("IGLUGridworld-v0", builder_sees=ast.literal_eval(advised[1]), max_steps=5),
+        gym.make(advised[2], max_steps=5),
+    ):
+        assert play(env, agents_for(env, builder=name), seed=0).builder_steps == 5
 
 
 def test_random_builder_leaves_the_environments_generator_alone() -> None:

@@ -23,7 +23,7 @@ from talkers import Speaker
 from typer.testing import CliRunner
 
 import iglu_marl
-from iglu_marl import ConfigError, DataError, Dialogue, Role, Task
+from iglu_marl import AgentError, ConfigError, DataError, Dialogue, Role, Task
 from iglu_marl.agents import LearnedBuilder, agents_for
 from iglu_marl.agents.learned.examples import (
     NEVER,
@@ -45,6 +45,7 @@ from iglu_marl.agents.learned.text import (
     turned_words,
     words_of,
 )
+from iglu_marl.agents.registry import named
 from iglu_marl.cli import app
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.core.grid import NetAction, blocks_to_grid, cells_of
@@ -561,7 +562,7 @@ def told(*lines: str) -> Situation:
 
 def test_the_grammar_goes_first() -> None:
     guess = [NetAction(True, 3, -1, 3, 2)]
-    first = Hybrid(lambda situation: guess)  # type: ignore[arg-type]
+    first = Hybrid(lambda situation: guess)
     read = first(told("<Architect> hello", "<Architect> put a blue block on top of the red block"))
     assert np.array_equal(read, blocks_to_grid([(0, -1, 0, 6), (0, 0, 0, 1)]))
     also = first(
@@ -583,6 +584,19 @@ def test_by_name(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("IGLU_MARL_MODEL", str(tmp_path))
     own = agents_for(env, builder="learned")
     assert iglu_marl.play(env, own, seed=0).builder_steps > 0
+
+
+def test_the_grammar_and_the_model_play_by_name(torch: Any) -> None:
+    env = iglu_marl.env(controls="flying", builder_sees=SEES, turn_steps=400, max_turns=2)
+    task = Task("", blocks_to_grid([(0, -1, 0, 6), (0, 0, 0, 1)]), starting_grid=[(0, -1, 0, 6)])
+    for decoding in ("threshold", "steps"):
+        builder = named("edits-v1+grammar", Role.BUILDER).for_env(env, decoding=decoding)
+        agents = {"architect": Speaker("put a blue block on top of the red block"), "builder": builder}
+        assert iglu_marl.play(env, agents, seed=0, options={"task": task}).completed
+    with pytest.raises(ConfigError, match="decoding is 'beam', expected one of threshold, steps"):
+        named("edits-v1", Role.BUILDER).for_env(env, decoding="beam")
+    with pytest.raises(AgentError, match="decoding is 'steps' and model a function"):
+        LearnedBuilder.for_env(env, model=obedient, decoding="steps")
 
 
 def test_without_torch() -> None:

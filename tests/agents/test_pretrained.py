@@ -13,12 +13,13 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from requirements import ROOT, require
 
 from iglu_marl import DataError, MissingExtraError
 from iglu_marl.agents import pretrained
-from iglu_marl.agents.bases import PACKAGED
+from iglu_marl.agents.bases import PACKAGED, SentenceEncoder
 
 pytestmark = pytest.mark.system
 
@@ -110,22 +111,20 @@ def test_pages_and_ci_install_these_packages() -> None:
 @pytest.mark.slow
 def test_the_encoder_knows_what_is_alike(cache: Path) -> None:
     needed("minilm")
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    folder = pretrained("minilm")
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    encoder = SentenceEncoder()
     texts = [
         "Put a red block on the ground.",
         "Place one crimson cube on the floor.",
         "It rains in Paris today.",
     ]
-    made = tokenizer(texts, padding=True, return_tensors="pt")
-    with torch.inference_mode():
-        states, seen = model(**made).last_hidden_state, made["attention_mask"][..., None]
-    means = torch.nn.functional.normalize((states * seen).sum(1) / seen.sum(1), dim=1)
-    alike = means @ means.T
+    vectors = encoder(texts)
+    assert (vectors.shape, vectors.dtype) == ((3, encoder.size), np.float32)
+    alike = vectors @ vectors.T
+    assert np.allclose(alike.diagonal(), 1, atol=1e-5)
     assert alike[0, 1] > 0.4 > alike[0, 2] + 0.3
+    encoder._encoded = None  # type: ignore[assignment,method-assign]
+    assert np.array_equal(encoder(texts[1:]), vectors[1:]), "known texts are not encoded again"
+    assert encoder([]).shape == (0, encoder.size)
 
 
 @pytest.mark.slow

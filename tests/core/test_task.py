@@ -49,13 +49,12 @@ def test_starting_blocks_make_a_dense_start(blocks):
     assert np.array_equal(task.start_grid, ONE)
 
 
-def test_no_start_stays_none_and_is_an_empty_world():
+def test_no_start_is_an_empty_world():
     task = Task("", ONE)
-    assert task.starting_grid is None
-    assert task.start_grid.shape == ZONE_SHAPE
-    assert not task.start_grid.any()
-    assert not task.start_grid.flags.writeable
-    assert Task("", ONE, starting_grid=[]).starting_grid.shape == ZONE_SHAPE
+    assert task.starting_grid.shape == ZONE_SHAPE
+    assert not task.starting_grid.any()
+    assert not task.starting_grid.flags.writeable
+    assert task == Task("", ONE, starting_grid=[]) == pickle.loads(pickle.dumps(task))
 
 
 def bad(value, cell=(0, 0, 0), dtype=np.int8):
@@ -285,7 +284,7 @@ def session(**options):
 def test_turns_are_consecutive_worlds_and_all_that_was_said():
     turns = list(session(task_id="c1", ids="iglu"))
     assert len(turns) == len(session()) == 3
-    assert turns[0].starting_grid is None
+    assert not turns[0].starting_grid.any()
     assert [np.count_nonzero(turn.start_grid) for turn in turns] == [0, 1, 2]
     assert [turn.target_size for turn in turns] == [1, 2, 3]
     for before, after in pairwise(turns):
@@ -325,7 +324,7 @@ def test_indexing():
 
 def test_several_turns_as_one_task():
     whole = session().create_task(2, start=0)
-    assert whole.starting_grid is None
+    assert not whole.starting_grid.any()
     assert whole.target_size == 3
     assert whole.previous_dialog == ""
     assert whole.instruction.count("<Architect>") == 4

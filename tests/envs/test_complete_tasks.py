@@ -10,12 +10,12 @@ import pytest
 
 import iglu_marl
 from iglu_marl import Subtasks, Task, TaskError, evaluate, play
-from iglu_marl.agents import agents_for
+from iglu_marl.agents import ScriptedArchitect, agents_for
 from iglu_marl.core.task import as_task
 from iglu_marl.envs import VectorGame
 from iglu_marl.evaluation import tasks_of
 from iglu_marl.language.goals import GoalTask
-from iglu_marl.tasks import Curriculum, CustomTasks, SpawnPoses
+from iglu_marl.tasks import DUMMY_TASK, BundledTasks, Curriculum, CustomTasks, SpawnPoses
 from iglu_marl.text import TextGame
 
 BLOCKS = [(0, -1, 0, 1), (1, -1, 0, 6), (0, 0, 0, 2)]
@@ -158,3 +158,34 @@ def test_code_of_2022_sets_tasks_without_a_change() -> None:
         env.set_task_generator([NOTHING])
         with pytest.raises(TaskError):
             env.reset(seed=0)
+
+
+def test_setting_a_task_without_a_change_warns() -> None:
+    for make in (gym.make, lambda *args, **options: gym.make_vec(*args, num_envs=2, **options)):
+        env: Any = make(LONE)
+        with pytest.warns(
+            UserWarning, match=r"reset\(\) will refuse this: the task .*is complete at its start"
+        ):
+            env.unwrapped.set_task(NOTHING)
+        with pytest.raises(TaskError):
+            env.reset(seed=0)
+
+
+def test_infos_have_the_instruction_beside_the_dialogue() -> None:
+    """The task's; with a live architect, what it said last."""
+    tasks = BundledTasks(mode="turns")
+    env = gym.make("IGLUGridworldVector-v0", tasks=tasks)
+    options = {"tasks": tasks, "info_keys": ("instruction",), "chat": "tokens"}
+    many = gym.make_vec("IGLUGridworldVector-v0", num_envs=3, **options)
+    for seed in range(3):
+        observation, info = env.reset(seed=seed)
+        assert info["instruction"] == env.unwrapped.task.instruction
+        assert observation["dialog"].endswith(info["instruction"])
+        assert env.step(0)[4]["instruction"] == info["instruction"]
+        _, infos = many.reset(seed=seed)
+        assert infos["instruction"].tolist() == [task.instruction for task in many.unwrapped.tasks]
+    architect = ScriptedArchitect()
+    live = gym.make("IGLUGridworldVector-v0", tasks=DUMMY_TASK, architect=architect)
+    observation, info = live.reset(seed=0)
+    assert observation["dialog"] == f"<Architect> {info['instruction']}"
+    assert info["instruction"].startswith("Place")

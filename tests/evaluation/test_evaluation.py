@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -23,7 +24,7 @@ import pytest
 from requirements import TEST_FOLDERS
 from typer.testing import CliRunner
 
-from iglu_marl import AgentError, ConfigError, DataError, IgluMarlError, Pose, Task, evaluate
+from iglu_marl import AgentError, ConfigError, DataError, GameConfig, IgluMarlError, Pose, Task, evaluate
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
 from iglu_marl.core.files import JsonLines
@@ -563,6 +564,17 @@ def test_a_setting_is_solved_without_looking_and_the_sequence_shows_how() -> Non
     for task in COLOURS:
         env.reset(options={"task": task})
         assert any(env.step(action)[2] for action in found.actions)
+
+
+def test_a_whole_configuration_is_the_game() -> None:
+    config = GameConfig(controls="flying", builder_sees=("dialog", "pose", "grid"), max_steps=40)
+    task = Task("", [(0, -1, 0, 1), (0, 0, 0, 1)])
+    for given in (config, dataclasses.asdict(config)):
+        found = evaluate("scripted", "nothing", task, config=given, progress=False)
+        assert [(row["steps"], row["completed"]) for row in found.rows] == [(40, False)]
+        assert found.settings["config"]["builder_sees"] == ["dialog", "pose", "grid"]
+    found = evaluate("scripted", "scripted", task, config=config, controls="walking", progress=False)
+    assert found.settings["config"]["controls"] == "walking"
 
 
 @pytest.mark.slow

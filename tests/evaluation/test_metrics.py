@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from iglu_marl.core.edits import net_actions
 from iglu_marl.core.grid import NetAction, blocks_to_grid
 from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.evaluation.metrics import (
-    SKILLS,
+    PROPERTIES,
+    about_skills,
     action_counts,
     bootstrap,
     bootstrap_statistic,
@@ -25,6 +27,7 @@ from iglu_marl.evaluation.metrics import (
     game_metrics,
     interquartile_mean,
     intersection_counts,
+    properties,
     share_interval,
     skills,
     talk_counts,
@@ -182,48 +185,66 @@ TOWER = {(0, y, 0): 1 for y in range(-1, 3)}
     ("blocks", "expected"),
     [
         ({}, ()),
-        (ROW, ("flat",)),
+        (ROW, ("on-ground",)),
         ({(0, -1, 0): 1, (0, 0, 0): 1}, ()),
         ({(0, -1, 0): 1, (0, 0, 0): 1, (0, 1, 0): 1}, ()),  # the third layer: in a jump
-        (TOWER, ("tall",)),
-        ({(0, 0, 0): 1}, ("flying",)),
-        ({(0, -1, 0): 1, (0, 1, 0): 1}, ("flying",)),
-        ({(0, -1, 0): 1, (1, 0, 0): 1}, ("flying", "diagonal")),
-        ({(0, -1, 0): 1, (1, -1, 1): 1}, ("flat",)),  # diagonal on the ground only
+        (TOWER, ("high",)),
+        ({(0, 0, 0): 1}, ("floating",)),
+        ({(0, -1, 0): 1, (0, 1, 0): 1}, ("floating",)),
+        ({(0, -1, 0): 1, (1, 0, 0): 1}, ("floating", "edge-joined")),
+        ({(0, -1, 0): 1, (1, -1, 1): 1}, ("on-ground",)),  # diagonal on the ground only
         ({(0, -1, 0): 1, (1, -1, 0): 1, (1, 0, 0): 1}, ()),  # an edge, but with a block between
-        ({(0, -1, 0): 1, (0, 0, 0): 1, (1, 0, 0): 1}, ("tricky",)),  # hangs
-        ({(0, -1, z): 1 for z in (0, 2)} | {(0, 0, z): 1 for z in range(3)}, ("tricky",)),  # an arch
-        ({(0, -1, 0): 1, (0, 0, 0): 1, (1, 1, 0): 1, (2, -1, 0): 1}, ("flying", "diagonal")),
+        ({(0, -1, 0): 1, (0, 0, 0): 1, (1, 0, 0): 1}, ("enclosed",)),  # hangs
+        ({(0, -1, z): 1 for z in (0, 2)} | {(0, 0, z): 1 for z in range(3)}, ("enclosed",)),  # an arch
+        ({(0, -1, 0): 1, (0, 0, 0): 1, (1, 1, 0): 1, (2, -1, 0): 1}, ("floating", "edge-joined")),
     ],
 )
-def test_skills_of_small_structures(blocks: Blocks, expected: tuple[str, ...]) -> None:
-    assert skills(grid(blocks)) == expected
+def test_properties_of_small_structures(blocks: Blocks, expected: tuple[str, ...]) -> None:
+    assert properties(grid(blocks)) == expected
 
 
-def test_a_hidden_block_is_tricky() -> None:
+def test_a_hidden_block_is_enclosed() -> None:
     heap = {(x, -1, z): 1 for x in (-1, 0, 1) for z in (-1, 0, 1)}
-    assert skills(grid(heap)) == ("flat",)
-    assert skills(grid({**heap, (0, 0, 0): 1})) == ("tricky",)
+    assert properties(grid(heap)) == ("on-ground",)
+    assert properties(grid({**heap, (0, 0, 0): 1})) == ("enclosed",)
     open_side = {cell: color for cell, color in heap.items() if cell != (1, -1, 0)}
-    assert skills(grid({**open_side, (0, 0, 0): 1})) == ()
+    assert properties(grid({**open_side, (0, 0, 0): 1})) == ()
 
 
-def test_skills_are_of_what_is_to_be_placed() -> None:
-    assert skills(grid({**TOWER, (3, -1, 0): 2}), grid(TOWER)) == ("flat",)
-    assert skills(grid({**TOWER, (0, 3, 0): 2}), grid(TOWER)) == ("tall",)
-    assert skills(grid(ROW), grid({**ROW, **TOWER})) == ()  # only removals
-    assert set(SKILLS) == {"flat", "flying", "diagonal", "tricky", "tall"}
+def test_properties_are_of_what_is_to_be_placed() -> None:
+    assert properties(grid({**TOWER, (3, -1, 0): 2}), grid(TOWER)) == ("on-ground",)
+    assert properties(grid({**TOWER, (0, 3, 0): 2}), grid(TOWER)) == ("high",)
+    assert properties(grid(ROW), grid({**ROW, **TOWER})) == ()  # only removals
+    assert set(PROPERTIES) == {"on-ground", "floating", "edge-joined", "enclosed", "high"}
+
+
+def test_skills_are_the_competitions_where_its_labels_are_on_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path))
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path))
+    assert skills(grid(ROW), structure="C7") == ("on-ground",)
+    assert "not the competition's" in about_skills(["on-ground", "plain"])
+    (tmp_path / "skills.yaml").write_text(
+        "C7: [tricky, flying, tall, diagonal, colors: 2]\nC8: [colors: 2]\n"
+    )
+    assert skills(grid(ROW), structure="c7") == ("flying", "diagonal", "tricky", "tall")
+    assert skills(grid(ROW), structure="C8") == ()
+    assert skills(grid(ROW), structure="bridge") == skills(grid(ROW)) == ("on-ground",)
+    assert about_skills(["flying"]).startswith(
+        "flat, flying, diagonal, tricky, tall: the competition's labels"
+    )
 
 
 @pytest.mark.slow
-def test_tall_is_where_one_block_on_another_needs_more_than_a_jump() -> None:
+def test_high_is_where_one_block_on_another_needs_more_than_a_jump() -> None:
     """The layer from which the definition counts is the one for which a walking builder needs scaffolds."""
     from iglu_marl.planning import plan
 
     for height, scaffolds in ((3, False), (4, True)):
         tower = grid({(0, y, -2): 1 for y in range(-1, height - 1)})
         assert bool(plan(iglu_marl.Worlds(1), tower, "walking").scaffolds) is scaffolds
-        assert ("tall" in skills(tower)) is scaffolds
+        assert ("high" in properties(tower)) is scaffolds
 
 
 # ------------------------------------------------------------------------------------------------- intervals

@@ -203,7 +203,7 @@ def test_lone_builders_come_back(name: str, options: Any, tmp_path: Path, minari
     assert dataset.observation_space.keys() == env.observation_space.keys()
     episodes = check_round_trip(dataset)
     env.reset(seed=1)
-    assert at(episodes[1].infos, 0).keys() == {"event", "target_grid"}
+    assert at(episodes[1].infos, 0).keys() == {"event", "instruction", "target_grid"}
     for step in range(40):
         observation, reward, _, truncated, info = env.step(at(episodes[1].actions, step))
         assert_equal(observation, at(episodes[1].observations, step + 1))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_packs import game, rebuilt_file, start_file, table, tower, world, write_zip
 
 import iglu_marl
 from iglu_marl import const
@@ -33,7 +34,7 @@ from iglu_marl.tasks import (
     sample_task,
 )
 from iglu_marl.tasks.bundled import default_tasks
-from iglu_marl.tasks.named import NAMES, as_source
+from iglu_marl.tasks.named import as_source
 from iglu_marl.tasks.source import MAX_SKIPS
 from iglu_marl.tasks.structures import load_structures
 
@@ -442,14 +443,46 @@ def games_of(tasks):
     yield Curriculum([tasks]).sample(rng())
 
 
-@pytest.mark.parametrize("name", [*NAMES, "own.json", "own.py:make", "own.py:tasks"])
+GAME_COLUMNS = "GameId,InitializedWorldPath,InputInstruction,IsInstructionClear,Partition"
+
+
+@pytest.fixture
+def singleturn_pack(tmp_path, monkeypatch):
+    """Two games of c7 (train) and one of c5 (test), the only data on the machine."""
+    rows = [game(1), game(2), game(3, "1-c5/step-2")]
+    starts = {start_file(start): world((0, -1, 0, "blue")) for start in ("1-c7/step-2", "1-c5/step-2")}
+    builds = {rebuilt_file(number): world(*tower(2)) for number in (1, 2)}
+    builds[rebuilt_file(3, "1-c5")] = world(*tower(3))
+    (tmp_path / "packs").mkdir()
+    files = {"clarifying_questions_train.csv": table(GAME_COLUMNS, rows), **starts, **builds}
+    write_zip(tmp_path / "packs" / "iglu-singleturn.zip", files)
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path / "packs"))
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("IGLU_MARL_OFFLINE", "1")
+
+
+def test_corpora_have_names_and_parts(singleturn_pack):
+    assert [len(tasks_of(f"iglu-singleturn{part}")) for part in ("", ":train", ":test")] == [3, 2, 1]
+    for task in games_of("iglu-singleturn:test"):
+        assert (task.task_id, np.count_nonzero(task.target_grid)) == ("CQ-game-3", 3)
+    assert [len(as_source(f"turns:{part}")) for part in ("train", "val", "test")] == [253, 51, 60]
+    assert len(as_source("bundled:test")) == 5
+    with pytest.raises(DataError, match="has no tasks in the val split of iglu-singleturn"):
+        as_source("iglu-singleturn:val")
+    with pytest.raises(ConfigError, match="expected turns, or turns: with one of train, val, test"):
+        as_source("turns:dev")
+    with pytest.raises(DataError, match=r"(?s)mdc.*are not on this machine.*iglu-marl data fetch mdc"):
+        as_source("mdc:val")
+
+
+@pytest.mark.parametrize("name", ["bundled", "turns", "random", "own.json", "own.py:make", "own.py:tasks"])
 def test_a_name_works_wherever_a_source_does(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "own.json").write_text(STRUCTURES)
     for task in games_of(name):
         blocks = int((task.target_grid != 0).sum())
-        if name in NAMES:
+        if name in ("bundled", "turns", "random"):
             assert blocks <= (8 if name == "random" else 99)
             assert bool(task.dialogue) == (name == "turns")
         else:
@@ -464,7 +497,7 @@ def test_a_name_works_wherever_a_source_does(name, tmp_path, monkeypatch):
     [
         (
             "randm",
-            "tasks is 'randm' (did you mean 'random'?), expected bundled, turns, random, an existing JSON file",
+            "tasks is 'randm' (did you mean 'random'?), expected bundled, turns, random, iglu-singleturn,",
         ),
         ("", "tasks is '', expected bundled, turns, random"),
         ("nowhere.json", "tasks is 'nowhere.json', expected bundled"),
@@ -616,7 +649,7 @@ def test_bundled_tasks():
     assert len(structures) == len(set(structures)) >= len(source.tasks)
     assert {task.task_id for task in structures} == set(source.tasks)
     whole = sample_task(structures, rng())
-    assert (whole.dialog, whole.starting_grid) == ("", None)
+    assert (whole.dialog, whole.starting_grid.any()) == ("", False)
 
 
 ENVIRONMENTS = [

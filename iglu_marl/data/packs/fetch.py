@@ -24,7 +24,7 @@ from iglu_marl.core.files import error_reason
 from iglu_marl.core.parsing import PlaceholderError, check_placeholder
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.packs.cache import pack_folder
-from iglu_marl.data.packs.registry import PackInfo, known_pack, open_as
+from iglu_marl.data.packs.registry import PackInfo, known_file, open_as
 from iglu_marl.data.progress import progress_bar
 
 TRIES = 3
@@ -121,6 +121,8 @@ def _check_pack(info: PackInfo, path: Path) -> None:
     """Raise `DataError` unless a file is this pack, with its known hash or else with right checksums in it."""
     if info.sha256 is not None and (digest := sha256_of(path)) != info.sha256:
         raise DataError(f"its sha256 is {digest}, expected {info.sha256}")
+    if not info.markers:
+        return
     with open_as(info, path) as pack:
         for name in pack.names() if info.sha256 is None else ():
             with contextlib.suppress(PlaceholderError):  # upstream has some
@@ -169,10 +171,10 @@ def fetch_pack(
     force: bool = False,
     progress: bool | None = None,
 ) -> Path:
-    """Download the zip of a pack to a folder unless it exists, and return its path.
+    """Download the zip of a pack, or the file of skills, to a folder unless it exists, and return its path.
 
     Args:
-        name: a key of `PACKS`.
+        name: a key of `PACKS`, or "skills".
         folder: target folder; default: the user's folder of packs.
         url: another address; size and hash must still fit.
         force: download it even if it exists; the old file is replaced at the end.
@@ -184,7 +186,7 @@ def fetch_pack(
         DataError: if the name is unknown.
 
     """
-    known = known_pack(name)
+    known = known_file(name)
     info = dataclasses.replace(known, url=url or known.url)
     if urlsplit(info.url).scheme not in ("http", "https"):
         raise FetchError(f"url is {info.url!r}, expected an address with http:// or https://")

@@ -55,11 +55,12 @@ class PackInfo:
     foreign: frozenset[str] = field(default=frozenset())
     # Where the IGLU tools unpack the pack, relative to `IGLU_DATA_PATH` or `~/.iglu`.
     tool_folders: tuple[str, ...] = ()
+    suffix: str = ".zip"  # of the downloaded file; another one is a file that is no pack
 
     @property
     def filename(self) -> str:
         """Name of the downloaded file."""
-        return f"{self.name}.zip"
+        return f"{self.name}{self.suffix}"
 
     def root(self, names: Iterable[str]) -> str | None:
         """Return the top folder of this pack among member files: "", or a path that ends in "/".
@@ -166,6 +167,26 @@ PACKS: dict[str, PackInfo] = {
     )
 }
 
+_GRIDWORLD = "https://github.com/iglu-contest/gridworld"
+_GRIDWORLD_COMMIT = "2408fc3c0b37bfc582170bf45f0079d6f8930ecc"
+
+SKILLS_FILE = PackInfo(
+    name="skills",
+    title="IGLU skills",
+    description="The competition's labels (flat, flying, diagonal, tricky, tall) of the structures C1 to C157.",
+    licence="AGPL-3.0",
+    citation=_CITE_IGLU,
+    page=f"{_GRIDWORLD}/tree/{_GRIDWORLD_COMMIT}/skills",
+    url=f"{_GRIDWORLD}/raw/{_GRIDWORLD_COMMIT}/skills/skills.yaml",
+    usual_names=("iglu-skills.yaml", "skills/skills.yaml", "gridworld/skills/skills.yaml"),
+    markers=(),
+    expected=(),
+    size=5_291,
+    sha256="679e3f96e20c1e126766003a2cad14645a1a0b4d7f01eb3a282f21623d703ab9",
+    suffix=".yaml",
+)
+"""The file that `iglu_marl.data.skills` reads."""
+
 
 def known_pack(name: str) -> PackInfo:
     """Return the description of a pack. Raises `DataError` for an unknown name."""
@@ -174,6 +195,11 @@ def known_pack(name: str) -> PackInfo:
             f"there is no pack {name!r}{similar(name, PACKS)}, expected one of {', '.join(PACKS)}"
         )
     return PACKS[name]
+
+
+def known_file(name: str) -> PackInfo:
+    """Return the description of a pack or of the file of skills. Raises `DataError` for an unknown name."""
+    return SKILLS_FILE if name == SKILLS_FILE.name else known_pack(name)
 
 
 def open_as(info: PackInfo, path: str | os.PathLike[str], follow_links: bool = False) -> Pack:

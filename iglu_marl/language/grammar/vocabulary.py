@@ -1,10 +1,12 @@
-"""Vocabularies for token chat: the closed word list of the templates, and symbols without meaning.
+"""Vocabularies for token chat: words of the templates or of a corpus, and symbols without meaning.
 
-Both implement the `Codec` protocol of `iglu_marl.core.dialogue`. Token 0 is padding.
+They implement the `Codec` protocol of `iglu_marl.core.dialogue`. Token 0 is padding.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -52,19 +54,29 @@ def _numbers() -> dict[str, int]:
     return {word: number for number, word in enumerate(vocabulary_words(), start=UNKNOWN + 1)}
 
 
-class TemplateCodec:
-    """The closed vocabulary of the instruction templates, one token per word.
+class WordCodec:
+    """A vocabulary of words, one token per word; `fit_vocabulary` makes it of a corpus.
 
-    Case and punctuation are lost, except for question marks. A word outside the vocabulary becomes the unknown-word
-    token 1. New versions only append words, so tokens keep their meaning.
+    Case and punctuation are lost, except for question marks. Another word becomes the unknown-word token 1.
+
+    Args:
+        known: the words, in the order of their tokens from 2 on.
+        dialog_length: tokens of the longest conversation that is to be observed, for the option `dialog_length`.
+
     """
 
-    name = "templates"
-    version = "3"
+    name = "words"
 
-    def __init__(self) -> None:
-        self.words = vocabulary_words()
+    def __init__(self, known: Iterable[str], dialog_length: int | None = None) -> None:
+        self.words = tuple(known)
+        self.dialog_length = dialog_length
         self._texts = dict(enumerate(("", UNKNOWN_TEXT, *self.words)))
+        self._numbers = {word: number for number, word in self._texts.items() if number > UNKNOWN}
+
+    @property
+    def version(self) -> str:
+        """Hash of the words, 8 hexadecimal digits."""
+        return hashlib.sha256(" ".join(self.words).encode()).hexdigest()[:8]
 
     @property
     def size(self) -> int:
@@ -73,7 +85,7 @@ class TemplateCodec:
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text."""
-        return [*_tokens_of(text)]
+        return [self._numbers.get(word, UNKNOWN) for word in words(text)]
 
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the words of tokens in lower case, without padding.
@@ -91,13 +103,57 @@ class TemplateCodec:
         return " ".join([texts[token] for token in _checked(tokens, self.size)]).replace(" ?", "?")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TemplateCodec) and self.words == other.words
+        return isinstance(other, WordCodec) and (self.name, self.words) == (other.name, other.words)
 
     def __hash__(self) -> int:
         return hash(self.words)
 
     def __repr__(self) -> str:
-        return f"TemplateCodec(version {self.version}, {self.size} tokens)"
+        return f"{type(self).__name__}(version {self.version}, {self.size} tokens)"
+
+
+class TemplateCodec(WordCodec):
+    """The closed vocabulary of the instruction templates. New versions only append words."""
+
+    name = "templates"
+    version = "3"
+
+    def __init__(self) -> None:
+        super().__init__(vocabulary_words())
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+        return [*_tokens_of(text)]
+
+
+def fit_vocabulary(texts: Iterable[Any], least: int = 2) -> WordCodec:
+    """Return a vocabulary of the words in texts, the most frequent first; its `dialog_length` fits each of them.
+
+    Args:
+        texts: a dataset, or texts, dialogues, tasks and sessions.
+        least: how often a word occurs in different utterances at least; others become the unknown word.
+
+    Raises:
+        ConfigError: if there is no text.
+
+    """
+    counts: Counter[str] = Counter()
+    lengths: dict[str, int] = {}
+    longest = 0
+    for one in [texts] if isinstance(texts, str) else texts:
+        said = [one] if isinstance(one, str) else [each.text for each in getattr(one, "dialogue", one)]
+        for text in said:
+            if text not in lengths:
+                found = words(text)
+                counts.update(found)
+                lengths[text] = len(found)
+        longest = max(longest, sum(lengths[text] + 1 for text in said))  # with the mark of the speaker
+    kept = [word for word, count in counts.items() if count >= least]
+    if not kept:
+        raise ConfigError(
+            f"texts have no word that occurs {least} times, expected texts, dialogues or a dataset"
+        )
+    return WordCodec(sorted(kept, key=lambda word: (-counts[word], word)), longest)
 
 
 @dataclass(frozen=True)
