@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 def predict(
     builder: Annotated[
         list[str] | None,
-        Option(help="Builder: nothing, one-more, or an agent by name or FILE.py:Class; may be repeated."),
+        Option(
+            help="Builder: nothing, one-more, oracle, or an agent by name or FILE.py:Class; may be repeated."
+        ),
     ] = None,
     trained: Annotated[
         list[Path] | None, Option(help="Trained model, by folder or name; may be repeated.")
@@ -78,7 +80,7 @@ def predict(
     Examples: iglu-marl predict --corpus bundled --builder scripted
     """
     from iglu_marl.data.splits import SPLIT_VERSION
-    from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions, published
+    from iglu_marl.evaluation.action_prediction import AgentPredictor, oracle, predict_actions, published
     from iglu_marl.evaluation.report import by_kind
     from iglu_marl.evaluation.results import BASELINES
     from iglu_marl.evaluation.selection import described, games_at_once, left_out_text, without_unbuilt
@@ -93,6 +95,9 @@ def predict(
     how: Any = {"scoring": scoring, "keep_unbuilt": keep_unbuilt}
     results: dict[str, Predictions] = {}
     of_agents: Any = {"controls": controls, "max_steps": max_steps}
+    if "oracle" in builders:
+        builders.remove("oracle")
+        results["oracle"] = oracle(asked, **how)
     with _predictors(builders, trained or [], grammar, decoding=decoding, **of_agents) as predictors:
         for name, predictor in predictors.items():
             settings = {

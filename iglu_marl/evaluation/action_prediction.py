@@ -76,6 +76,7 @@ __all__ = [
     "bap_samples",
     "nothing",
     "one_more",
+    "oracle",
     "predict_actions",
     "published",
     "task_samples",
@@ -631,7 +632,7 @@ def predict_actions(
     check_option("scoring", scoring, tuple(SCORINGS))
     used, left_out = without_unbuilt(samples, lambda sample: sample.unbuilt, keep_unbuilt)
     result = Predictions(
-        {"predictor": name, **(settings or {}), **({"left_out": left_out} if left_out else {})},
+        {"predictor": name, **(settings or {}), **_as_setting(left_out)},
         scoring=scoring,
     )
     log: RowLog[Prediction] = RowLog(
@@ -671,23 +672,42 @@ def published(
 
     Raises `DataError` if the file has another format, or a line an unknown id, a repeated id or invalid actions.
     """
-    made = _lines_of(Path(path))
-    given = list(samples)
-    used, left_out = without_unbuilt(given, lambda sample: sample.unbuilt, keep_unbuilt)
-    result = Predictions(
-        {"predictor": str(path), **({"left_out": left_out} if left_out else {})}, scoring=scoring
-    )
-    for sample in used:
+    made, given = _lines_of(Path(path)), list(samples)
+
+    def built(sample: Sample) -> BlockGrid:
         try:
-            built = edited(sample.situation.grid, made.pop(sample.name, ()))
+            return edited(sample.situation.grid, made.get(sample.name, ()))
         except GridError as error:
             raise DataError(f"{path}: sample {sample.name!r}: {error}") from None
-        result.rows.append(judged(sample, built))
-    for sample in given:
-        made.pop(sample.name, None)
-    if made:
-        raise DataError(f"{path}: {len(made)} ids are of no sample here, {next(iter(made))!r} for one")
+
+    result = _score_worlds(str(path), given, built, scoring, keep_unbuilt)
+    unknown = made.keys() - {sample.name for sample in given}
+    if unknown:
+        raise DataError(f"{path}: {len(unknown)} ids are of no sample here, {min(unknown)!r} for one")
     return result
+
+
+def oracle(samples: Iterable[Sample], *, scoring: str = "changes", keep_unbuilt: bool = False) -> Predictions:
+    """Score the worlds that the persons made: the upper bound. scoring, keep_unbuilt: as of `predict_actions`."""
+    return _score_worlds("oracle", samples, lambda sample: sample.target, scoring, keep_unbuilt)
+
+
+def _score_worlds(
+    name: str,
+    samples: Iterable[Sample],
+    built: Callable[[Sample], BlockGrid],
+    scoring: str,
+    keep_unbuilt: bool,
+) -> Predictions:
+    """Return the predictions whose worlds are known, without a predictor."""
+    check_option("scoring", scoring, tuple(SCORINGS))
+    used, left_out = without_unbuilt(samples, lambda sample: sample.unbuilt, keep_unbuilt)
+    rows = [judged(sample, built(sample)) for sample in used]
+    return Predictions({"predictor": name, **_as_setting(left_out)}, rows, scoring=scoring)
+
+
+def _as_setting(left_out: dict[str, int]) -> dict[str, Any]:
+    return {"left_out": left_out} if left_out else {}
 
 
 def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:

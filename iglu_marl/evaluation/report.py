@@ -16,7 +16,7 @@ from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.tables import Table, csv_text, html_table, markdown_table, markdown_text
 from iglu_marl.core.text import fix_surrogates
 from iglu_marl.evaluation.metrics import SCORINGS, SKILLS, Interval
-from iglu_marl.evaluation.results import MEASURES, Evaluation, is_scored
+from iglu_marl.evaluation.results import MEASURES, Evaluation, group_of, is_scored
 from iglu_marl.evaluation.selection import left_out_text
 
 SHARES = ("completed", "exact", "precision", "recall", "f1", "action_f1", *SCORINGS.values())
@@ -59,13 +59,14 @@ def played(entry: dict[str, Any]) -> str:
 
 def tables(evaluation: Evaluation) -> list[Table]:
     """Return all tables: cross-play, pairs, skills, structures, and what else there is to report."""
-    pair = ["architect", "builder"]
-    crossed = (evaluation.headline, "completed", "steps", "words_per_instruction")
+    headline = evaluation.headline
+    crossed = (headline, "completed", "steps", "words_per_instruction")
     found = [_crossed(evaluation, measure) for measure in crossed]
     found += [
-        _averages(evaluation, "Pairs", pair, evaluation.summary(*pair), evaluation.silences()),
-        _averages(evaluation, "Skills", ["skill"], _in_order(evaluation.summary("skill"))),
-        _averages(evaluation, "Structures", ["structure"], evaluation.summary("structure")),
+        _pairs(evaluation),
+        _by_builder(evaluation, "skill", headline, "Skills"),
+        _by_builder(evaluation, "structure", headline, "Structures"),
+        _by_builder(evaluation, "structure", "completed", "Structures"),
     ]
     if impossible := evaluation.impossible():
         found.append(Table(["structure", "reason"], list(impossible.items()), "Impossible targets"))
@@ -81,28 +82,43 @@ def tables(evaluation: Evaluation) -> list[Table]:
     return found
 
 
-def _averages(
-    evaluation: Evaluation,
-    title: str,
-    by: Sequence[str],
-    entries: Iterable[dict[str, Any]],
-    notes: Sequence[str] = (),
-) -> Table:
-    """Return a table of averages. Without a column for the builders, the baselines' headline measure has columns."""
-    first, *others = measures_of(evaluation)
-    beside = {} if "builder" in by else evaluation.beside(by[0])
+def _pairs(evaluation: Evaluation) -> Table:
+    measures = measures_of(evaluation)
     rows = [
         [
-            *(entry[name] for name in by),
+            entry["architect"],
+            entry["builder"],
             played(entry),
-            cell(first, entry[first]),
-            *(cell(first, known[entry[by[0]]]) for known in beside.values()),
-            *(cell(name, entry[name]) for name in others),
+            *(cell(name, entry[name]) for name in measures),
         ]
-        for entry in entries
+        for entry in evaluation.summary("architect", "builder")
     ]
-    titles = [MEASURES[first].title, *beside, *(MEASURES[name].title for name in others)]
-    return Table([*by, "games", *titles], rows, title, notes)
+    head = ["architect", "builder", "games", *(MEASURES[name].title for name in measures)]
+    return Table(head, rows, "Pairs", evaluation.silences())
+
+
+def _by_builder(evaluation: Evaluation, by: str, measure: str, title: str) -> Table:
+    """Return a table with a row per skill or structure, and a column per builder and baseline."""
+    builders = _columns(evaluation)
+    groups: dict[str, dict[str, dict[str, Any]]] = {}
+    for entry in evaluation.summary("builder", by):
+        groups.setdefault(entry[by], {})[entry["builder"]] = entry
+    tasks = {
+        name: len({row["key"] for row in evaluation.rows if name in group_of(row, by)}) for name in groups
+    }
+    order = {name: number for number, name in enumerate(SKILLS)}
+    rows = [
+        [
+            name,
+            str(tasks[name]),
+            *(
+                cell(measure, groups[name][builder][measure]) if builder in groups[name] else "–"
+                for builder in builders
+            ),
+        ]
+        for name in sorted(groups, key=lambda name: order.get(name, len(order)))
+    ]
+    return Table([by, "tasks", *builders], rows, f"{title}: {MEASURES[measure].title}")
 
 
 def _crossed(evaluation: Evaluation, measure: str) -> Table:
@@ -136,12 +152,6 @@ def _shades(evaluation: Evaluation, measure: str) -> list[list[float]]:
 def _team_row(entry: dict[str, Any]) -> list[str]:
     values = (entry.get(name, "–") for name in _TEAM_COLUMNS)
     return [value if isinstance(value, str) else f"{value:.3g}" for value in values]
-
-
-def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sort entries by skill, in the order of `SKILLS`."""
-    order = {name: number for number, name in enumerate(SKILLS)}
-    return sorted(entries, key=lambda entry: order.get(entry["skill"], len(order)))
 
 
 def _about(evaluation: Evaluation) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +32,9 @@ def is_scored(row: Row) -> bool:
 
 def row_from_json(value: Any) -> Row:
     """Read a row of a log. Raises `DataError` if a measure of the row is missing or not finite."""
-    row = {"structure": "", **dict.fromkeys(RECENT, math.nan), **value}
+    row = {**value}
+    for name, unknown in {"structure": "", **dict.fromkeys(RECENT, math.nan)}.items():
+        row.setdefault(name, unknown)
     named = ("architect", "builder", "key", "task", "structure", "error")
     texts = [*(row[name] for name in named), *row["skills"]]
     taken = [
@@ -125,7 +128,7 @@ class Evaluation:
         """
         groups: dict[tuple[str, ...], list[Row]] = {}
         for row in (*self.rows, *self.baselines) if "builder" in by else self.rows:
-            for key in _keys(row, by):
+            for key in itertools.product(*(group_of(row, name) for name in by)):
                 groups.setdefault(key, []).append(row)
         return [{**dict(zip(by, key, strict=True)), **self._averages(rows)} for key, rows in groups.items()]
 
@@ -164,14 +167,6 @@ class Evaluation:
             crossed.setdefault(entry["architect"], {})[entry["builder"]] = entry[measure]
         baselines = crossed.pop(NO_ARCHITECT, {}) if self.baselines else {}
         return {architect: {**across, **baselines} for architect, across in crossed.items()}
-
-    def beside(self, by: str) -> dict[str, dict[str, Interval]]:
-        """Return the headline measure of the baselines by a column: `beside("skill")["nothing"]["flat"]`."""
-        found: dict[str, dict[str, Interval]] = {row["builder"]: {} for row in self.baselines}
-        for entry in self.summary("builder", by):
-            if entry["builder"] in found:
-                found[entry["builder"]][entry[by]] = entry[self.headline]
-        return found
 
     def clusters(self) -> str:
         """Return what the intervals are drawn over, such as "8 structures"."""
@@ -258,8 +253,8 @@ class Evaluation:
         return report.write(self, Path(folder))
 
 
-def _keys(row: Row, by: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    named = {**row, "structure": row.get("structure") or row["task"]}
-    found = row["skills"] or ["plain"] if "skill" in by else [""]
-    for skill in found:
-        yield tuple(skill if name == "skill" else str(named[name]) for name in by)
+def group_of(row: Row, name: str) -> list[str]:
+    """Return the values of a row in a column: its skills, or one; a task without a known structure is its own."""
+    if name == "skill":
+        return row["skills"] or ["plain"]
+    return [str(row.get("structure") or row["task"] if name == "structure" else row[name])]
