@@ -334,8 +334,9 @@ def clusters_text(units: Iterable[tuple[str, str]]) -> str:
     others: set[str] = set()
     for structure, task in units:
         (known if structure else others).add(structure or task)
-    counts = {"structures": len(known), "tasks": len(others)}
-    return " and ".join(f"{count} {name}" for name, count in counts.items() if count) or "0 tasks"
+    counts = {"structure": len(known), "task": len(others)}
+    listed = [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
+    return " and ".join(listed) or "0 tasks"
 
 
 def bootstrap_statistic(

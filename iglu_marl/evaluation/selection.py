@@ -85,7 +85,7 @@ def without_unbuilt(
     kept = given if keep_unbuilt else [item for item in given if not is_unbuilt(item)]
     if given and not kept:
         raise TaskError(
-            f"all {len(given)} tasks are unbuilt: nobody built what they ask for; keep_unbuilt=True keeps them"
+            f"all tasks are unbuilt ({len(given)}): nobody built what they ask for; keep_unbuilt=True keeps them"
         )
     count = len(given) - len(kept)
     return kept, {"unbuilt": count} if count else {}

@@ -84,7 +84,7 @@ def test_clusters_are_drawn_together() -> None:
     above, below = [1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0]
     found = clustered(above, below, ["a", "b", "a", "b"], rng=1)
     assert found == bootstrap([4.0, 6.0], [6.0, 8.0], rng=1)
-    assert clusters_text([("C1", "t"), ("C1", "u"), ("", "v")]) == "1 structures and 1 tasks"
+    assert clusters_text([("C1", "t"), ("C1", "u"), ("", "v")]) == "1 structure and 1 task"
 
 
 def test_a_build_with_more_than_the_target_is_no_match() -> None:
