@@ -61,7 +61,7 @@ def train_edits(
     }
     if iglu is not None:
         structures = {sample.structure for sample in samples}
-        further = list(singleturn_part(iglu, "train", structures))
+        further = [one for one in singleturn_part(iglu, "train", structures) if not one.unbuilt]
         samples += further
         notes["further"] = f"{len(further)} single turns of IGLU"
     check_split(train=(one.structure for one in samples), held_out=(one.structure for one in held_out))

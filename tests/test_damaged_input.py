@@ -51,7 +51,7 @@ from iglu_marl.data.iglu.human_evaluation import COLUMNS as FEEDBACK_COLUMNS
 from iglu_marl.data.packs.archive import MemberError, Unsafe, open_pack
 from iglu_marl.data.report import Report
 from iglu_marl.data.task_files import OwnTasks
-from iglu_marl.evaluation.action_prediction import Prediction
+from iglu_marl.evaluation.action_prediction import KINDS, Prediction
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import Evaluation, row_from_json
 from iglu_marl.recording import read_recording
@@ -408,10 +408,7 @@ PREDICTION = {
     "tags": ["flat"],
     "error": "",
     "removed": [0, 0, 0],
-    **{
-        key: [1, 1, 1]
-        for key in ("placed", "changed", "aligned", "counted", "near", "types", "colors", "cells")
-    },
+    **{key: [1, 1, 1] for key in KINDS if key not in ("acted", "removed")},
     "made": [[True, 0, -1, 0, 1]],
     "states": [3, 5],
 }

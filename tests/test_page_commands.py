@@ -45,7 +45,6 @@ NOT_RUN = {
     r"iglu-marl benchmark report ours": "reads others' results: tests/commands/test_benchmark_command.py",
     r"iglu-marl evaluate --architect partners": "minutes; docs/evaluation.md has shorter ones",
     r"iglu-marl show games.jsonl": "reads the reader's recordings: tests/commands/test_show.py",
-    r"iglu-marl show c1.jsonl": "reads what was recorded of a corpus: tests/commands/test_show.py",
     r"iglu-marl replay more.jsonl": "reads others' recordings: tests/recording/test_minari.py",
 }
 # Options that come after the documented ones, and so win over them.

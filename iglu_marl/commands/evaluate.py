@@ -13,10 +13,10 @@ from typer import Option
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import new_path, stoppable, text_console
 
-# Measures of the table, and their columns.
+# Measures of the table after the headline, and their columns.
 IN_TABLE = {
     "completed": "done",
-    "f1": "F1",
+    "f1": "F1 of the world",
     "steps": "steps",
     "words_per_instruction": "words",
     "questions_per_instruction": "questions",
@@ -62,6 +62,11 @@ def evaluate(
     processes: opt.Processes = 1,
     ray: opt.Ray = "",
     examples: Annotated[int, opt.integer(0, "Number of tasks whose games the report shows.")] = 3,
+    baselines: opt.Baselines = True,
+    keep_unbuilt: opt.KeepUnbuilt = False,
+    scoring: Annotated[
+        str, opt.choice("changes", "iglu2022", "iglu2022-corrected", "iglu2021", about="headline measure")
+    ] = "changes",
     keep_going: opt.KeepGoing = False,
     seed: opt.Seed = 0,
     output: Annotated[
@@ -81,8 +86,9 @@ def evaluate(
     """
     from iglu_marl import evaluation
     from iglu_marl.core.tables import tables_as
-    from iglu_marl.evaluation.report import model_lines, played, shown, tables
-    from iglu_marl.evaluation.results import is_scored
+    from iglu_marl.evaluation.report import cell, model_lines, played, shown, tables
+    from iglu_marl.evaluation.results import MEASURES, is_scored
+    from iglu_marl.evaluation.selection import left_out_text
 
     names = architect or ["scripted"], builder or ["scripted"]
     game = opt.game_of_team(team, architects, builders, api)
@@ -110,6 +116,9 @@ def evaluate(
             view=api,
             config=game,
             examples=examples,
+            baselines=baselines,
+            keep_unbuilt=keep_unbuilt,
+            scoring=scoring,
             on_error="count" if keep_going else "raise",
             progress=False if as_json else None,
         )
@@ -119,14 +128,20 @@ def evaluate(
     console = text_console()
     roles = (Column(title, overflow="fold") for title in ("architect", "builder"))
     table = Table(
-        *roles, "games", *IN_TABLE.values(), caption="words and questions (messages with ?): per instruction"
+        *roles,
+        "games",
+        MEASURES[result.headline].title,
+        *IN_TABLE.values(),
+        caption="words and questions (messages with ?): per instruction; "
+        f"in brackets: {result.confidence:.0%} intervals over {result.clusters()}",
     )
     for entry in result.summary("architect", "builder"):
+        headline = cell(result.headline, entry[result.headline])
         averages = (shown(name, entry[name].value) for name in IN_TABLE)
-        table.add_row(entry["architect"], entry["builder"], played(entry), *averages)
+        table.add_row(entry["architect"], entry["builder"], played(entry), headline, *averages)
     console.print(table)
-    if unchanged := result.settings["unchanged"]:
-        console.print(f"Tasks left out because they ask for no change: {unchanged}")
+    if left_out := left_out_text(result.settings["left_out"]):
+        console.print(f"Tasks {left_out}")
     for name, reason in result.impossible().items():
         console.print(f"{name} is impossible: {reason}")
     for line in (*result.silences(), *model_lines(result.models())):

@@ -316,6 +316,12 @@ def game_of_team(
 KeepGoing = Annotated[
     bool, Option("--keep-going", help="Count an error of an agent as a failure, and continue.")
 ]
+Baselines = Annotated[
+    bool, Option("--baselines/--no-baselines", help="Measure the builders nothing and random as well.")
+]
+KeepUnbuilt = Annotated[
+    bool, Option("--keep-unbuilt", help="Keep tasks that nobody built: their target is the start.")
+]
 Episode = Annotated[int, integer(0, "Index of a game in the recording, from 0.")]
 # Language models: these options apply to the agents named llm while the command runs.
 

@@ -16,7 +16,7 @@ from typer import Option
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import new_path, printable, progress_bar, score, text_console
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.errors import DataError
 
 if TYPE_CHECKING:
     from iglu_marl.data.situations import Predictor, Sample
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 def predict(
     builder: Annotated[
         list[str] | None,
-        Option(help="Builder: nothing, one-more, or an agent by name or FILE.py:Class; may be repeated."),
+        Option(
+            help="Builder: nothing, one-more, oracle, or an agent by name or FILE.py:Class; may be repeated."
+        ),
     ] = None,
     trained: Annotated[
         list[Path] | None, Option(help="Trained model, by folder or name; may be repeated.")
@@ -37,6 +39,11 @@ def predict(
     predictions: Annotated[
         list[Path] | None, Option(help="A predictions.jsonl to score; may be repeated.")
     ] = None,
+    baselines: opt.Baselines = True,
+    scoring: Annotated[
+        str, opt.choice("changes", "iglu2022", "iglu2022-corrected", about="headline measure")
+    ] = "changes",
+    keep_unbuilt: opt.KeepUnbuilt = False,
     corpus: Annotated[
         str, opt.choice("mdc", "iglu-singleturn", "bundled", about="source of the samples")
     ] = "mdc",
@@ -73,16 +80,24 @@ def predict(
     Examples: iglu-marl predict --corpus bundled --builder scripted
     """
     from iglu_marl.data.splits import SPLIT_VERSION
-    from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions, published
+    from iglu_marl.evaluation.action_prediction import AgentPredictor, oracle, predict_actions, published
     from iglu_marl.evaluation.report import by_kind
-    from iglu_marl.evaluation.selection import described, games_at_once
+    from iglu_marl.evaluation.results import BASELINES
+    from iglu_marl.evaluation.selection import described, games_at_once, left_out_text, without_unbuilt
 
     console = text_console(as_json)
-    builders = builder or ([] if trained or predictions else ["nothing", "one-more", "scripted"])
+    builders = builder or ([] if trained or predictions else ["one-more", "scripted"])
     output = output or new_path("iglu-marl-predictions", *builders[:1])
-    asked = samples_of(corpus, data, split, samples)[:count]
-    results: dict[str, Predictions] = {str(path): published(path, asked) for path in predictions or []}
+    builders = list(dict.fromkeys([*(BASELINES if baselines else ()), *builders]))
+    found = samples_of(corpus, data, split, samples)
+    asked, left_out = without_unbuilt(found, lambda sample: sample.unbuilt, keep_unbuilt)
+    asked, unbuilt = asked[:count], [sample for sample in found if sample.unbuilt and not keep_unbuilt]
+    how: Any = {"scoring": scoring, "keep_unbuilt": keep_unbuilt}
+    results: dict[str, Predictions] = {}
     of_agents: Any = {"controls": controls, "max_steps": max_steps}
+    if "oracle" in builders:
+        builders.remove("oracle")
+        results["oracle"] = oracle(asked, **how)
     with _predictors(builders, trained or [], grammar, decoding=decoding, **of_agents) as predictors:
         for name, predictor in predictors.items():
             settings = {
@@ -110,15 +125,20 @@ def predict(
                     name=name,
                     output=output / re.sub(r"[^\w.-]+", "-", name),
                     on_error="count" if keep_going else "raise",
-                    settings=settings,
+                    settings={**settings, "left_out": left_out},
+                    **how,
                     concurrency=at_once,
                     on_done=partial(progress.advance, bar),
                 )
+    for path in predictions or []:
+        results[str(path)] = published(path, [*asked, *unbuilt], **how)
     if as_json:
         print(json.dumps({name: result.to_json() for name, result in results.items()}))
     else:
         console.print(table(results, protocol))
         console.print(oracles(results))
+        if text := left_out_text(left_out):
+            console.print(f"Samples {text}")
         for name, result in results.items():
             if (failed := len(result.rows) - len(result.scored)) > 0:
                 console.print(
@@ -145,8 +165,6 @@ def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -
         sessions = Corpus.open(data).sessions.values()
         found = list(bap_samples((session for session in sessions if session.split == split), rules=rules))
     elif corpus == "iglu-singleturn":
-        if data is None:
-            raise ConfigError("--data is missing, expected the zip or folder of the single-turn data")
         from iglu_marl.evaluation.prediction_samples import singleturn_part
 
         found = list(singleturn_part(data, split))
@@ -183,11 +201,18 @@ def _predictors(
             if name in BASELINES:
                 found[name] = BASELINES[name]
             else:
-                own = {"controls": "flying", "builder_sees": SEES}
+                walks = name == "random"  # as in games: its steps are cheap, and its turns end at random
+                own = {"controls": "walking" if walks else "flying", "builder_sees": SEES}
                 game = game_options({Role.BUILDER: [name]}, own, {"controls": controls})
                 sees = game["builder_sees"]
                 make = factory(name, Role.BUILDER)
-                agent = AgentPredictor(make, controls=game["controls"], sees=sees, max_steps=max_steps)
+                agent = AgentPredictor(
+                    make,
+                    controls=game["controls"],
+                    sees=sees,
+                    max_steps=max_steps,
+                    all_steps=walks,
+                )
                 stack.callback(agent.close)
                 found[name] = agent
         for folder in models:
@@ -207,17 +232,20 @@ def oracles(results: dict[str, Predictions]) -> Table:
 
 
 def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:
-    """Return the table of averages by builder."""
-    wide = [Column(title, no_wrap=True) for title in ("builder", f"F1 ({protocol})")]
+    """Return the table of averages by builder: the mean F1 of the samples, and micro averages of net actions."""
+    first = next(iter(results.values()))
+    headline = "F1 of changes" if first.scoring == "changes" else f"F1 ({first.scoring})"
+    wide = [Column(title, no_wrap=True) for title in ("builder", headline, f"F1 ({protocol})")]
     samples = max(len(result.scored) for result in results.values())
-    titles = ("precision", "recall", "placing", "removing", "changes")
     shown = Table(
-        *wide, *titles, title=f"Net actions of {samples} samples, micro averages; mean F1 of changes"
+        *wide,
+        *("precision", "recall", "placing", "removing"),
+        title=f"Mean {headline} of {samples} samples; net actions, micro averages",
+        caption=f"in brackets: 95% intervals over {first.clusters()}",
     )
     for name, result in results.items():
-        f1 = result.score(protocol)
-        cells: list[Any] = [f1.text()]
+        cells: list[Any] = [result.mean_f1().text(), result.score(protocol).text()]
         cells += [score(result.interval(measure).value) for measure in ("precision", "recall")]
         cells += [score(result.interval("f1", kind).value) for kind in ("placed", "removed")]
-        shown.add_row(name, *cells, score(result.mean_f1().value))
+        shown.add_row(name, *cells)
     return shown

@@ -16,7 +16,7 @@ from iglu_marl.core import task as own
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import GridError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
-from iglu_marl.core.scoring import maximal_intersection
+from iglu_marl.core.scoring import Alignment, Target, align, maximal_intersection
 from iglu_marl.core.task_source import ByName, GroupedSource, TaskSource
 from iglu_marl.tasks import custom
 
@@ -161,18 +161,35 @@ class Task:
         """Return the largest number of matching cells; over rotations and shifts if `invariant`."""
         return int(maximal_intersection(grid, self.target_grid, invariant=self.invariant))
 
+    @property
+    def full_size(self) -> int:
+        """Number of non-empty cells of `full_grid`, or of the target without one."""
+        return int(np.count_nonzero(self.target_grid if self.full_grid is None else self.full_grid))
+
+    @property
+    def target_grids(self) -> list[Grid]:
+        """The target in its four rotations about the vertical axis."""
+        return [align(self.target_grid, Alignment(0, 0, turns)) for turns in range(4)]
+
+    @property
+    def admissible(self) -> list[list[tuple[int, int]]]:
+        """The shifts (dx, dz) of each rotation that keep the target, or `full_grid`, inside the zone."""
+        return [
+            [(dx, dz) for dx in range(x0, x1 + 1) for dz in range(z0, z1 + 1)]
+            for x0, x1, z0, z1 in self._inside().shifts.tolist()
+        ]
+
+    def _inside(self) -> Target:
+        return Target(self.target_grid, "inside", self.invariant, self.full_grid)
+
+    def get_intersection(self, grid: npt.ArrayLike, dx: int, dz: int, i: int) -> int:
+        """Return the number of matching cells at a shift of the target rotated i times."""
+        moved = align(self.target_grid, Alignment(dx, dz, i))
+        return int(((moved == np.asarray(grid)) & (moved != 0)).sum())
+
     def argmax_intersection(self, grid: npt.ArrayLike) -> tuple[int, int, int]:
         """Return the first shift (dx, dz) and rotation with the most matches that keep the target inside the zone."""
-        _, place = maximal_intersection(
-            grid,
-            self.target_grid,
-            shifts="inside",
-            invariant=self.invariant,
-            full_grid=self.full_grid,
-            return_argmax=True,
-        )
-        dx, dz, turns = (int(part) for part in place)
-        return dx, dz, turns
+        return self._inside().alignment(grid)[1]
 
     def to_task(self) -> own.Task:
         """Return the playable task: for a difference of grids, the blocks to add.

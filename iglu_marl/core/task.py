@@ -121,8 +121,11 @@ class Task:
     ids: the color ids of the grids: "iglu" (this project's), "iglu2022", or None for those of the environment.
     pose: where episodes begin (see `Pose`), unless `reset` gets another pose; None: at the origin. For a team one pose
         of all builders, or a dict with a pose for each: {"builder_0": …, "builder_1": …}.
+    structure: name of the structure that the task is a part of, such as "c135"; "" if unknown.
+    unbuilt: whether nobody built what the instruction asks for, so that the target is the start.
 
-    Tasks are equal and hash by content. Raises `TaskError` for wrong grids, blocks, texts or options.
+    Tasks are equal and hash by content; `structure` and `unbuilt` are labels. Raises `TaskError` for wrong grids,
+    blocks, texts or options.
     """
 
     __slots__ = (
@@ -139,8 +142,10 @@ class Task:
         "invariant",
         "pose",
         "starting_grid",
+        "structure",
         "target_grid",
         "task_id",
+        "unbuilt",
     )
     objective: Any = None
     """What the game is about instead of the target (see `iglu_marl.game.objective`); None: the target."""
@@ -149,8 +154,10 @@ class Task:
     invariant: bool | None
     pose: Pose | TeamPose | None
     starting_grid: BlockGrid
+    structure: str
     target_grid: BlockGrid
     task_id: str | None
+    unbuilt: bool
     _dialog: str | None
     _dialogue: Dialogue | None
     _hash: int | None
@@ -171,9 +178,13 @@ class Task:
         task_id: str | None = None,
         ids: str | None = None,
         pose: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
+        structure: str = "",
+        unbuilt: bool = False,
     ) -> None:
         put = object.__setattr__
         put(self, "task_id", task_id)
+        put(self, "structure", structure)
+        put(self, "unbuilt", unbuilt)
         put(self, "target_grid", _checked_grid(target_grid, "target_grid", task_id))
         start = _checked_optional(starting_grid, "starting_grid", task_id)
         put(self, "starting_grid", _EMPTY_GRID if start is None else start)
@@ -338,6 +349,8 @@ class Task:
             "task_id": self.task_id,
             "ids": self.ids,
             "pose": self.pose,
+            "structure": self.structure,
+            "unbuilt": self.unbuilt,
         }
         try:
             task = type(self)(**{**arguments, **changes})
@@ -386,7 +399,8 @@ class Task:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         object.__setattr__(self, "_hash", None)
-        object.__setattr__(self, "pose", None)  # which tasks of earlier versions lack
+        for name, value in (("pose", None), ("structure", ""), ("unbuilt", False)):  # which older tasks lack
+            object.__setattr__(self, name, value)
         if state["starting_grid"] is None:  # as in earlier versions
             state = {**state, "starting_grid": _EMPTY_GRID}
         for name, value in state.items():
@@ -429,6 +443,7 @@ class Subtasks(TaskSource):
     progressive: whether an episode continues with the next turn (`task.next_task`) when one is completed.
     invariant, ids: of the tasks.
     full_grid: of the tasks; by default the world after the last turn.
+    structure: of the tasks: name of what is built; "" if unknown.
 
     `session[i]` is the task of turn i, `len(session)` the number of turns. Raises `TaskError` for a session
     without turns, of unequal lengths, or with wrong worlds.
@@ -445,6 +460,7 @@ class Subtasks(TaskSource):
         task_id: str | None = None,
         ids: str | None = None,
         full_grid: npt.ArrayLike | None = None,
+        structure: str = "",
     ) -> None:
         if isinstance(dialog, (str, Dialogue)):
             raise TaskError(f"dialog is one text, expected a list of turns{of_task(task_id)}")
@@ -454,6 +470,7 @@ class Subtasks(TaskSource):
                 f"as of the other, and at least one{of_task(task_id)}"
             )
         self.task_id = task_id
+        self.structure = structure
         self.progressive = bool(progressive)
         self.invariant = _checked_flag(invariant, task_id)
         self.ids = _checked_ids(ids, task_id)
@@ -501,6 +518,7 @@ class Subtasks(TaskSource):
             invariant=self.invariant,
             task_id=self.task_id,
             ids=self.ids,
+            structure=self.structure,
         )
         if spoken:  # the instruction to the last answer; not the builder's remarks around them
             asked = Dialogue(now[spoken[0] : spoken[-1] + 1])

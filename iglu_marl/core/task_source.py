@@ -110,12 +110,17 @@ class GroupedSource(TaskSource):
 
     def sample_entry(self, rng: np.random.Generator) -> tuple[str, Any]:
         """Return a random name and a random task or session of it. Raises `DataError` if there is none."""
-        if not self.tasks:
+        tasks = self._sampled()
+        if not tasks:
             raise DataError(f"{self!r} holds no tasks, nothing can be drawn from it")
-        names = list(self.tasks)
+        names = list(tasks)
         name = names[int(rng.integers(len(names)))]
-        entries = self.tasks[name]
+        entries = tasks[name]
         return name, entries[int(rng.integers(len(entries)))]
+
+    def _sampled(self) -> Mapping[str, list[Any]]:
+        """Return the tasks and sessions that are sampled, by name."""
+        return self.tasks
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """Return a task of a random name, and a random turn of a session."""

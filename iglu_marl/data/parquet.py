@@ -34,6 +34,7 @@ TASK_COLUMNS = {
     "split": ("string", "the part of the split"),
     "turn": ("int", "number in the session, from 0"),
     "clear": ("bool", "whether the instruction was clear"),
+    "unbuilt": ("bool", "whether nobody built the target, so that it equals the start"),
     "dialog": ("string", "dialogue up to the instruction, as `<Architect>` and `<Builder>` lines"),
     "instruction": ("string", "the current instruction"),
     "start": ("blocks", "the world before; null: empty"),
@@ -52,7 +53,7 @@ def task_frame(tasks: Tasks) -> Any:
         import pandas as pd
 
     frame = pd.DataFrame(_task_rows(tasks), columns=list(TASK_COLUMNS), dtype=object)
-    return frame.astype({"turn": "int64", "clear": "boolean", "invariant": "boolean"})
+    return frame.astype({"turn": "int64", "clear": "boolean", "unbuilt": "boolean", "invariant": "boolean"})
 
 
 def _task_rows(tasks: Tasks) -> Iterator[Record]:
@@ -65,6 +66,7 @@ def _task_rows(tasks: Tasks) -> Iterator[Record]:
                 **labels,
                 "turn": turn,
                 "clear": clear[turn] if clear else None,
+                "unbuilt": task.unbuilt,
                 "dialog": plain.dialog,
                 "instruction": plain.instruction,
                 "start": _blocks(plain.starting_grid) or None,

@@ -54,7 +54,7 @@ class Skipped(Generic[AnyReason]):
 class Report(Generic[AnyReason]):
     """Counts of what was read or written, and an entry for each piece that was skipped or changed.
 
-    `rows` to `tasks` are counts, 0 where a reader does not count them. `skipped` are the entries in order. `files`
+    `rows` to `unbuilt` are counts, 0 where a reader does not count them. `skipped` are the entries in order. `files`
     are entries for whole files: unused, damaged, or left out for safety.
     """
 
@@ -65,6 +65,7 @@ class Report(Generic[AnyReason]):
     states: int = 0
     turns: int = 0
     tasks: int = 0
+    unbuilt: int = 0
     skipped: list[Skipped[AnyReason]] = field(default_factory=list)
     files: list[Skipped[Any]] = field(default_factory=list)
 

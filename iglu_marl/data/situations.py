@@ -56,6 +56,7 @@ class Sample:
         tags: groups for tables.
         invariant: whether changes count up to a rotation and shift (`change_counts`); actions never do.
         states: first and last state of the recorded session in which the person acted.
+        unbuilt: whether the person built nothing although the dialogue asks for it.
 
     """
 
@@ -68,6 +69,7 @@ class Sample:
     tags: tuple[str, ...] = ()
     invariant: bool = False
     states: tuple[int, int] | None = None
+    unbuilt: bool = False
 
 
 Predictor = Callable[[Situation], "Iterable[tuple[bool, int, int, int, int]] | npt.NDArray[Any]"]

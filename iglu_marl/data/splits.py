@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
@@ -42,7 +43,7 @@ _SALT = "iglu_marl structure "
 
 
 class SplitWarning(UserWarning):
-    """A structure is in more than one part of a split."""
+    """A structure is in more than one part of a split, or some entries cannot be checked."""
 
 
 class Split(str, Enum):
@@ -107,7 +108,8 @@ def check_split(**parts: Any) -> list[SharedStructure]:
 
     Structures are equal if their names are equal, or their blocks up to a shift and quarter turns. Blocks are compared
     if not both structures have a name of the Minecraft Dialogue Corpus. Only whole structures of `MIN_COMPARED_BLOCKS`
-    or more are compared: the final world of a session, or of a task without starting blocks.
+    or more are compared: the final world of a session, or of a task without starting blocks. Entries without a name
+    (`Task.structure`) and without such a structure cannot be checked, which is another `SplitWarning`.
 
     Args:
         parts: for each part a task source, an iterable of tasks, sessions or structure names, or a list of these.
@@ -118,11 +120,13 @@ def check_split(**parts: Any) -> list[SharedStructure]:
     """
     by_name: dict[str, dict[str, None]] = {}
     by_content: dict[str, tuple[dict[str, None], dict[str, None]]] = {}  # names, parts
+    unchecked: Counter[str] = Counter()
     for part, source in parts.items():
         for name, entry in _entries_of(source, part):
             if name:
                 by_name.setdefault(structure_id(name), {})[part] = None
             content = _whole(entry)
+            unchecked[part] += not name and not content
             if content:
                 names, where = by_content.setdefault(content, ({}, {}))
                 names[structure_id(name) or content] = where[part] = None
@@ -136,6 +140,13 @@ def check_split(**parts: Any) -> list[SharedStructure]:
     if shared:
         listed = "; ".join(map(str, shared[:5])) + ("; ..." if len(shared) > 5 else "")
         warnings.warn(f"structures in several parts ({len(shared)}): {listed}", SplitWarning, stacklevel=2)
+    if listed := ", ".join(f"{count} in {part}" for part, count in unchecked.items() if count):
+        warnings.warn(
+            f"entries that cannot be checked: {listed}; they have neither a structure's name nor a whole structure of "
+            f"{MIN_COMPARED_BLOCKS} blocks or more",
+            SplitWarning,
+            stacklevel=2,
+        )
     return shared
 
 
@@ -144,7 +155,7 @@ def _entries_of(source: Any, part: str) -> Iterator[tuple[str, Task | Subtasks |
     if isinstance(source, str):
         yield source, None
     elif isinstance(source, (Task, Subtasks)):
-        yield "", source
+        yield source.structure, source
     elif isinstance(source, GroupedSource):
         of = getattr(source, "structure_of", lambda name, entry: name)
         for name, entries in source.tasks.items():

@@ -30,7 +30,7 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "full": ("full_grid",),
     "id": ("task_id",),
     **dict.fromkeys(
-        ("structure", "session", "split", "clear", "invariant", "ids", "turns", "progressive"), ()
+        ("structure", "session", "split", "clear", "unbuilt", "invariant", "ids", "turns", "progressive"), ()
     ),
 }
 FIELD_OF = {name: field for field, others in _SYNONYMS.items() for name in (field, *others)}
@@ -144,18 +144,25 @@ def read_task(value: Any, name: str) -> tuple[Entry, Record]:
     fields = _rename_fields(value)
     name = _pop_name(fields, "id", name)
     labels: Record = {key: _pop_name(fields, key, "") if key in fields else None for key in LABEL_FIELDS}
-    labels["structure"] = labels["structure"] or name
+    structure = labels["structure"] or ""
+    labels["structure"] = structure or name
     ids = _pop_ids(fields)
     invariant, progressive = _pop_flag(fields, "invariant"), _pop_flag(fields, "progressive")
     turns = fields.pop("turns", None)
     grids = {key: _read_grid(fields.pop(key), key, ids) for key in GRID_FIELDS if key in fields}
-    options: dict[str, Any] = {"invariant": invariant, "task_id": name, "ids": "iglu"}
+    options: dict[str, Any] = {
+        "invariant": invariant,
+        "task_id": name,
+        "ids": "iglu",
+        "structure": structure,
+    }
     if turns is not None:
         session, labels["clear"] = _read_session(
             turns, fields, grids, ids, progressive=bool(progressive), **options
         )
         return session, labels
     labels["clear"] = [_pop_flag(fields, "clear")]
+    unbuilt = _pop_flag(fields, "unbuilt") or False
     if progressive is not None:
         raise DataError("'progressive' is for sessions, which have 'turns'")
     if "target" not in grids:
@@ -166,6 +173,7 @@ def read_task(value: Any, name: str) -> tuple[Entry, Record]:
         _read_dialog(fields["instruction"]) if "instruction" in fields else None,
         grids.get("start"),
         grids.get("full"),
+        unbuilt=unbuilt,
         **options,
     )
     return task, labels
@@ -241,6 +249,8 @@ def entry_fields(entry: Entry) -> dict[str, Any]:
             )
         row |= {"dialog": entry.dialog, "instruction": _instruction_field(entry)}
         grids["target"] = entry.target_grid
+        if entry.unbuilt:
+            row["unbuilt"] = True
     else:
         worlds = zip(entry.turns, entry.structures, strict=True)
         row["turns"] = [turn_fields(turn, world, entry.ids) for turn, world in worlds]

@@ -14,6 +14,7 @@ A task is an object with these fields (only `target` is required):
 `session`                 recorded session of the task
 `split`                   part of the data set, such as "train"
 `clear`                   whether the instruction was clear: true or false
+`unbuilt`                 whether nobody built the target, so that it equals the start: true or false
 `invariant`               whether the build may be rotated and shifted (default: only without a start)
 `ids`                     color ids: "iglu" (default: 1 blue, 2 yellow, 3 green, 4 orange, 5 purple, 6 red)
                           or "iglu2022" (1 blue, 2 green, 3 red, 4 orange, 5 purple, 6 yellow)
@@ -146,7 +147,7 @@ def _csv_task(names: Sequence[str], cells: Sequence[str]) -> Any:
 
 
 def _read_cell(name: str, cell: str) -> Any:
-    if name in ("invariant", "clear"):
+    if name in ("invariant", "clear", "unbuilt"):
         if cell.lower() not in _FLAGS:
             raise DataError(f"{cell!r}, expected true or false")
         return _FLAGS[cell.lower()]
@@ -289,6 +290,7 @@ class OwnTasks(Dataset):
                 **labels,
                 "turn": number,
                 "clear": labels["clear"][number],
+                "unbuilt": task.unbuilt,
                 "instruction": task.instruction,
                 "dialog": task.dialog,
                 **changes(task.start_grid, task.target_grid),
@@ -325,7 +327,9 @@ def labelled(tasks: Tasks) -> list[Labelled]:
     elif isinstance(tasks, Mapping):
         found = [(entry, {"structure": name}, []) for name, own in tasks.items() for entry in own]
     else:
-        found = [(entry, {}, []) for entry in tasks]
+        for entry in tasks:
+            structure = getattr(entry, "structure", "")
+            found.append((entry, {"structure": structure} if structure else {}, []))
     names = _unique([entry.task_id or "task" for entry, *_ in found])
     return [Labelled(name, *known) for name, known in zip(names, found, strict=True)]
 

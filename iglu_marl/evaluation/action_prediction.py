@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.edits import edited, net_actions, net_edits
 from iglu_marl.core.errors import (
@@ -46,10 +47,20 @@ from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
 from iglu_marl.data.situations import Predictor, Sample, Situation
+from iglu_marl.data.splits import structure_id
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.metrics import Interval, about_skills, bootstrap, change_counts, skills
+from iglu_marl.evaluation.metrics import (
+    Interval,
+    about_skills,
+    change_counts,
+    clustered,
+    clusters_text,
+    iglu2022_counts,
+    skills,
+)
 from iglu_marl.evaluation.run import row_error, run
+from iglu_marl.evaluation.selection import without_unbuilt
 from iglu_marl.game.agent import Agent, add_counts, begin, check_service, counts_of
 from iglu_marl.game.config import GameConfig
 
@@ -58,6 +69,7 @@ __all__ = [
     "KINDS",
     "PROTOCOLS",
     "RULES",
+    "SCORINGS",
     "AgentPredictor",
     "Prediction",
     "Predictions",
@@ -65,16 +77,22 @@ __all__ = [
     "bap_samples",
     "nothing",
     "one_more",
+    "oracle",
     "predict_actions",
     "published",
     "task_samples",
 ]
 
-FORMAT, VERSION = "iglu_marl action prediction", 3
+FORMAT, VERSION = "iglu_marl action prediction", 4
 LOG_LIMIT = 1024 * MIB  # bytes
 LOG = "predictions.jsonl"
-KINDS = ("acted", "placed", "removed", "changed", "aligned", "types", "colors", "cells", "near", "counted")
+KINDS = (
+    *("acted", "placed", "removed", "changed", "iglu2022", "iglu2022_corrected"),
+    *("aligned", "types", "colors", "cells", "near", "counted"),
+)
 """Counts of a prediction; see `Prediction`."""
+SCORINGS = {"changes": "changed", "iglu2022": "iglu2022", "iglu2022-corrected": "iglu2022_corrected"}
+"""Headline counts by name of the scoring, as in `iglu_marl.evaluation.metrics.SCORINGS`."""
 RULES = ("net", "acl2020")
 """Rules for the samples of the Minecraft Dialogue Corpus; see `bap_samples`."""
 _NONE = Counts(0, 0, 0)
@@ -143,8 +161,10 @@ def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
             situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
             target=target,
             actions=tuple(net_edits(start, target)),
-            tags=skills(target, start, getattr(given, "structure", "")) or ("plain",),
+            structure=structure_id(task.structure),
+            tags=skills(target, start, task.structure) or ("plain",),
             invariant=task.is_invariant,
+            unbuilt=task.unbuilt,
         )
 
 
@@ -190,6 +210,7 @@ class AgentPredictor:
         controls: action encoding.
         sees: observation fields of the builder.
         max_steps: steps of the turn, which ends earlier when the builder yields or speaks.
+        all_steps: whether the game goes on then, with a silent architect.
         seed: seed of the agent, the same in each situation.
 
     Raises:
@@ -204,6 +225,7 @@ class AgentPredictor:
         controls: str = "flying",
         sees: Sequence[str] = SEES,
         max_steps: int = 500,
+        all_steps: bool = False,
         seed: int = 0,
     ) -> None:
         if max_steps < 1:
@@ -227,7 +249,7 @@ class AgentPredictor:
             raise AgentError(
                 f"{type(agent).__name__} needs the target, which is unknown in action prediction"
             )
-        self.controls, self._seed = controls, seed
+        self.controls, self._seed, self._all_steps = controls, seed, all_steps
         self.poses_replaced = 0
 
     def __call__(self, situation: Situation) -> npt.NDArray[np.int8]:
@@ -243,11 +265,11 @@ class AgentPredictor:
         env.set_state(state._replace(episode=state.episode._replace(dialogue=situation.dialogue)))
         begin(agent, Role.BUILDER, self._seed, task)
         env.step("")  # the architect's turn: the dialogue is complete
-        while env.agent_selection == "builder_0":
+        while self._all_steps or env.agent_selection == "builder_0":
             observation, _, terminated, truncated, _ = env.last()
             if terminated or truncated:
                 break
-            env.step(agent.act(observation))
+            env.step(agent.act(observation) if env.agent_selection == "builder_0" else "")
             check_service([agent])
         built: npt.NDArray[np.int8] = env.episode.worlds.grid[0].copy()
         return built
@@ -275,6 +297,7 @@ class Prediction:
     |---|---|
     | placed, removed, acted | net placements, removals, both: type, cell and colour |
     | changed | changed cells (`change_counts`) |
+    | iglu2022, iglu2022_corrected | as changed, by the score of the IGLU 2022 competition (`iglu2022_counts`) |
     | aligned | as acted, at the best shift and quarter turn if the world was empty before |
     | types, colors | actions of the same type (and colour), in any cell |
     | cells | actions of the same type and cell, in any colour |
@@ -295,6 +318,8 @@ class Prediction:
     changed: Counts
     made: tuple[tuple[bool, int, int, int, int], ...]
     error: str = ""
+    iglu2022: Counts = _NONE
+    iglu2022_corrected: Counts = _NONE
     aligned: Counts = _NONE
     types: Counts = _NONE
     colors: Counts = _NONE
@@ -378,6 +403,8 @@ def judged(
         changed=change_counts(before, sample.target, built, invariant=sample.invariant),
         made=tuple(sorted((one.place, one.x, one.y, one.z, one.color) for one in made)),
         error=error,
+        iglu2022=iglu2022_counts(before, sample.target, built),
+        iglu2022_corrected=iglu2022_counts(before, sample.target, built, corrected=True),
         aligned=acted if before.any() else change_counts(before, sample.target, built, invariant=True),
         types=alike(lambda one: one.place),
         colors=alike(lambda one: (one.place, one.color)),
@@ -464,14 +491,15 @@ PROTOCOLS = {
 
 @dataclass
 class Predictions:
-    """Predictions for many samples. Intervals are 95 % bootstraps over units (sessions).
+    """Predictions for many samples. Intervals are 95 % bootstraps over structures, or sessions if these are unknown.
 
-    Predictions with `scored=False` are in no average.
+    Predictions with `scored=False` are in no average. scoring: chooses the headline counts, one of `SCORINGS`.
     """
 
     settings: dict[str, Any]
     rows: list[Prediction] = field(default_factory=list)
     resamples: int = 1000
+    scoring: str = "changes"
 
     @property
     def scored(self) -> list[Prediction]:
@@ -493,18 +521,16 @@ class Predictions:
         self, measure: str = "f1", kind: str = "acted", rows: Sequence[Prediction] | None = None
     ) -> Interval:
         """Return the micro average of "f1", "precision" or "recall", with its interval."""
-        by_unit: dict[str, list[Counts]] = {}
-        for row in self.scored if rows is None else rows:
-            by_unit.setdefault(row.unit, []).append(getattr(row, kind))
-        sums = np.array([micro(counts) for counts in by_unit.values()], np.float64).reshape(-1, 3)
-        right, made, asked = sums.T
+        used = self.scored if rows is None else rows
+        counts = np.array([getattr(row, kind) for row in used], np.float64).reshape(-1, 3)
+        right, made, asked = counts.T
         above, below = {
             "f1": (2 * right, made + asked), "precision": (right, made), "recall": (right, asked),
         }[measure]  # fmt: skip
-        if not len(above) or not below.sum():
-            value = getattr(micro(Counts(*map(int, row)) for row in sums), measure)
+        if not below.any():
+            value = getattr(self.micro(kind, used), measure)
             return Interval(value, value, value)
-        return bootstrap(above, below, resamples=self.resamples)
+        return clustered(above, below, map(_cluster, used), resamples=self.resamples)
 
     def score(self, protocol: str = "acl2020") -> Interval:
         """Return the F1 of a protocol, with its interval. Raises `ConfigError` if the protocol is unknown."""
@@ -512,15 +538,15 @@ class Predictions:
             raise ConfigError(f"protocol is {protocol!r}, expected one of {', '.join(PROTOCOLS)}")
         return self.interval("f1", PROTOCOLS[protocol].kind)
 
-    def mean_f1(self, kind: str = "changed") -> Interval:
-        """Return the mean of the samples' F1, with its interval over units."""
-        by_unit: dict[str, list[float]] = {}
-        for row in self.scored:
-            by_unit.setdefault(row.unit, []).append(getattr(row, kind).f1)
-        return bootstrap(
-            [sum(values) for values in by_unit.values()], [len(values) for values in by_unit.values()],
-            resamples=self.resamples,
-        )  # fmt: skip
+    def mean_f1(self, kind: str | None = None, rows: Sequence[Prediction] | None = None) -> Interval:
+        """Return the mean of the samples' F1 of a kind, with its interval; default: the headline's kind."""
+        used = self.scored if rows is None else rows
+        values = [getattr(row, kind or SCORINGS[self.scoring]).f1 for row in used]
+        return clustered(values, [1.0] * len(values), map(_cluster, used), resamples=self.resamples)
+
+    def clusters(self) -> str:
+        """Return what the intervals are drawn over, such as "8 structures"."""
+        return clusters_text((row.structure, row.unit) for row in self.scored)
 
     def by(self, what: str) -> dict[str, list[Prediction]]:
         """Return the scored rows of each "tag" or "structure", sorted; rows with several tags are in several groups."""
@@ -538,17 +564,20 @@ class Predictions:
             "samples": len(self.scored),
             "failed": len(self.rows) - len(self.scored),
             "units": len({row.unit for row in self.scored}),
+            "scoring": self.scoring,
+            "intervals_over": self.clusters(),
             "errors": dict(Counter(row.error.split(":")[0] for row in self.rows if row.error)),
             "scores": {
                 name: {**protocol._asdict(), "f1": self.score(name)} for name, protocol in PROTOCOLS.items()
             },
-            "mean_change_f1": self.mean_f1() if self.scored else None,
+            "mean_f1": {name: self.mean_f1(kind) for name, kind in SCORINGS.items()} if self.scored else {},
             **({"model": model} if model else {}),
             "about_skills": about_skills(groups),
             "tables": {
                 group: {
                     kind: {
                         "counts": self.micro(kind, rows),
+                        "mean_f1": self.mean_f1(kind, rows) if rows else None,
                         **{name: self.interval(name, kind, rows) for name in ("f1", "precision", "recall")},
                     }
                     for kind in KINDS
@@ -559,11 +588,17 @@ class Predictions:
         return {"settings": self.settings, **json_ready(content)}
 
 
+def _cluster(row: Prediction) -> str:
+    return row.structure or row.unit
+
+
 def predict_actions(
     predict: Predictor,
     samples: Iterable[Sample],
     *,
     name: str = "",
+    scoring: str = "changes",
+    keep_unbuilt: bool = False,
     output: Path | str | None = None,
     on_error: str = "raise",
     settings: Mapping[str, Any] | None = None,
@@ -576,6 +611,8 @@ def predict_actions(
         predict: the predictor.
         samples: the samples.
         name: name of the predictor.
+        scoring: headline of the tables, one of `SCORINGS`. The rows have all counts.
+        keep_unbuilt: whether samples stay in which nobody built what was asked for; nothing is right then.
         output: folder for `predictions.jsonl` (a line per sample) and `predictions.json` (tables). Existing
             predictions in it are not repeated.
         on_error: "raise" exceptions of the predictor, or "count" them as doing nothing.
@@ -585,15 +622,23 @@ def predict_actions(
 
     If a service that the predictor needs fails, the sample is in no average and is predicted again by the next call.
 
+    `settings["left_out"]` of the result counts the samples that were left out.
+
     Raises:
         ConfigError: if an argument is invalid or `output` has other settings.
         GridError: if an edit is invalid.
+        TaskError: if all samples are left out.
         ServiceRefusedError: if a service refuses all requests.
 
     """
     if on_error not in ("raise", "count"):
         raise ConfigError(f"on_error is {on_error!r}, expected 'raise' or 'count'")
-    result = Predictions({"predictor": name, **(settings or {})})
+    check_option("scoring", scoring, tuple(SCORINGS))
+    used, left_out = without_unbuilt(samples, lambda sample: sample.unbuilt, keep_unbuilt)
+    result = Predictions(
+        {"predictor": name, **(settings or {}), **_as_setting(left_out)},
+        scoring=scoring,
+    )
     log: RowLog[Prediction] = RowLog(
         None if output is None else made_folder(output) / LOG,
         result.settings,
@@ -604,7 +649,7 @@ def predict_actions(
     )
     result.rows = run(
         each(partial(_predicted, predict, on_error=on_error)),
-        samples,
+        used,
         log,
         job_id=lambda sample: sample.name,
         row_id=lambda row: row.name,
@@ -617,24 +662,56 @@ def predict_actions(
     return result
 
 
-def published(path: Path | str, samples: Iterable[Sample]) -> Predictions:
+def published(
+    path: Path | str,
+    samples: Iterable[Sample],
+    *,
+    scoring: str = "changes",
+    keep_unbuilt: bool = False,
+) -> Predictions:
     """Score the predictions in a file (`predictions.jsonl`) against the samples with the same ids.
 
-    The file's keys "name" and "made" are read. Samples without a line count as no action.
+    The file's keys "name" and "made" are read. Samples without a line count as no action; lines of unbuilt samples are
+    left out with them. scoring, keep_unbuilt: as of `predict_actions`.
 
     Raises `DataError` if the file has another format, or a line an unknown id, a repeated id or invalid actions.
     """
-    made = _lines_of(Path(path))
-    result = Predictions({"predictor": str(path)})
-    for sample in samples:
+    made, given = _lines_of(Path(path)), list(samples)
+
+    def built(sample: Sample) -> BlockGrid:
         try:
-            built = edited(sample.situation.grid, made.pop(sample.name, ()))
+            return edited(sample.situation.grid, made.get(sample.name, ()))
         except GridError as error:
             raise DataError(f"{path}: sample {sample.name!r}: {error}") from None
-        result.rows.append(judged(sample, built))
-    if made:
-        raise DataError(f"{path}: {len(made)} ids are of no sample here, {next(iter(made))!r} for one")
+
+    result = _score_worlds(str(path), given, built, scoring, keep_unbuilt)
+    unknown = made.keys() - {sample.name for sample in given}
+    if unknown:
+        raise DataError(f"{path}: {len(unknown)} ids are of no sample here, {min(unknown)!r} for one")
     return result
+
+
+def oracle(samples: Iterable[Sample], *, scoring: str = "changes", keep_unbuilt: bool = False) -> Predictions:
+    """Score the worlds that the persons made: the upper bound. scoring, keep_unbuilt: as of `predict_actions`."""
+    return _score_worlds("oracle", samples, lambda sample: sample.target, scoring, keep_unbuilt)
+
+
+def _score_worlds(
+    name: str,
+    samples: Iterable[Sample],
+    built: Callable[[Sample], BlockGrid],
+    scoring: str,
+    keep_unbuilt: bool,
+) -> Predictions:
+    """Return the predictions whose worlds are known, without a predictor."""
+    check_option("scoring", scoring, tuple(SCORINGS))
+    used, left_out = without_unbuilt(samples, lambda sample: sample.unbuilt, keep_unbuilt)
+    rows = [judged(sample, built(sample)) for sample in used]
+    return Predictions({"predictor": name, **_as_setting(left_out)}, rows, scoring=scoring)
+
+
+def _as_setting(left_out: dict[str, int]) -> dict[str, Any]:
+    return {"left_out": left_out} if left_out else {}
 
 
 def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:

@@ -6,18 +6,22 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.agents.registry import seated
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.grid import grid_to_blocks
+from iglu_marl.core.scoring import Counts, Shifts
 from iglu_marl.core.task import Task
+from iglu_marl.data.splits import structure_id
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.evaluation.metrics import game_metrics, skills
-from iglu_marl.evaluation.results import Row
+from iglu_marl.evaluation.results import BASELINES, NO_ARCHITECT, Row
 from iglu_marl.evaluation.run import Stopped, row_error
 from iglu_marl.evaluation.selection import described, games_at_once
 from iglu_marl.evaluation.team import TeamTally
@@ -58,6 +62,19 @@ class EvaluationPlan:
     examples: frozenset[int]
     on_error: str
     impossible: Mapping[str, str]  # why a target cannot be completed, by key of the task
+    baselines: bool = True
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The baselines that are measured: those that are not among the builders."""
+        return tuple(name for name in BASELINES if self.baselines and name not in self.builders)
+
+    def specs(self, role: Role) -> dict[str, Any]:
+        """Return the agents of a role by name, with those of the random baseline."""
+        if role is Role.ARCHITECT:
+            silent = {NO_ARCHITECT: partial(RandomArchitect.for_env, silence=1.0)}
+            return self.architects | (silent if "random" in self.beside else {})
+        return self.builders | ({"random": "random"} if "random" in self.beside else {})
 
     def jobs(self) -> Iterator[EvaluationJob]:
         """Yield all games, in the order of the result."""
@@ -66,6 +83,41 @@ class EvaluationPlan:
                 for task, key in enumerate(self.keys):
                     for episode in range(self.episodes):
                         yield EvaluationJob(architect, builder, task, key, episode)
+        if "random" in self.beside:
+            for task, key in enumerate(self.keys):
+                yield EvaluationJob(NO_ARCHITECT, "random", task, key, 0)
+
+    def nothing(self) -> list[Row]:
+        """Return the rows of the builder that does nothing, which need no game."""
+        if "nothing" not in self.beside:
+            return []
+        rows = []
+        for number, (key, task) in enumerate(zip(self.keys, self.tasks, strict=True)):
+            game = Trajectory(task, self.seed, grid=np.array(task.in_ids("iglu").start_grid))
+            game.terminated = task.is_complete_at_start
+            job = EvaluationJob(NO_ARCHITECT, "nothing", number, key, 0)
+            rows.append(self.row(job, game, self.config.get("shifts", "all")))
+        return rows
+
+    def row(self, job: EvaluationJob, game: Trajectory, shifts: Shifts) -> Row:
+        """Return the measures of a game, JSON-ready."""
+        task = self.tasks[job.task]
+        plain = task.in_ids("iglu")
+        measures = game_metrics(game, shifts=shifts)
+        return {
+            **job._asdict(),
+            "task": task.task_id,
+            "structure": structure_id(task.structure),
+            "seed": game.seed,
+            "impossible": self.impossible.get(job.key, ""),
+            "skills": list(skills(plain.target_grid, plain.start_grid, task.structure)),
+            **measures,
+            "best_f1": measures["f1"],
+            "read": 0,
+            "error": "",
+            "scored": True,
+            "seconds": 0.0,
+        }
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that games of one table share."""
@@ -90,6 +142,25 @@ class EvaluationPlan:
         return make(GameConfig.of(None, dict(self.config)))
 
 
+class BestF1:
+    """Follow a game, and keep the F1 of the world at its best step (of its last task, if there are several)."""
+
+    def __init__(self) -> None:
+        self.value = 0.0
+        self._task: Any = None
+
+    def __call__(self, env: Any) -> None:
+        """Look at the world after a step."""
+        episode = env.unwrapped.episode
+        worlds = episode.worlds
+        if episode.task is not self._task:
+            self._task, self.value = episode.task, 0.0
+        matched, built, wanted = (
+            int(values[0]) for values in (worlds.best, worlds.blocks, worlds.target_blocks)
+        )
+        self.value = max(self.value, Counts(matched, built, wanted).f1)
+
+
 class Arena:
     """A worker that plays games of a plan with agents that are made once and reset for each game.
 
@@ -107,7 +178,7 @@ class Arena:
                     check_task(agent, task)
 
     def _specs(self, seat: str) -> dict[str, Any]:
-        return self.plan.architects if role_of(seat) is Role.ARCHITECT else self.plan.builders
+        return self.plan.specs(role_of(seat))
 
     def _agent(self, seat: str, name: str) -> Agent:
         if (seat, name) not in self._made:
@@ -125,28 +196,28 @@ class Arena:
         }
         tally = TeamTally() if self.env.unwrapped.config.is_team else None
         began, error, scored = time.perf_counter(), "", True
+        best = BestF1()
+
+        def watch(env: Any) -> None:
+            best(env)
+            self._watch(env, agents.values(), tally)
+
         try:
             game = play(
                 self.env,
                 agents,
                 seed=seed,
                 options={"task": task},
-                on_step=lambda env: self._watch(env, agents.values(), tally),
+                on_step=watch,
             )
         except Exception as fault:
             error, scored = row_error(fault, plan.on_error)
             game = Trajectory(task, seed)
             game._finish(self.env.unwrapped.episode)
         game.check_unedited()
-        plain = task.in_ids("iglu")
         row = {
-            **job._asdict(),
-            "task": task.task_id,
-            "seed": seed,
-            "impossible": plan.impossible.get(job.key, ""),
-            "skills": list(skills(plain.target_grid, plain.start_grid, getattr(task, "structure", ""))),
-            **game_metrics(game, shifts=self.env.unwrapped.config.shifts),
-            "read": 0,
+            **plan.row(job, game, self.env.unwrapped.config.shifts),
+            "best_f1": best.value,
             "error": error,
             "scored": scored,
             "seconds": round(time.perf_counter() - began, 3),
@@ -162,7 +233,7 @@ class Arena:
             row["models"] = counted
         if tally is not None:
             row["team"] = tally.counts
-        if job.task in plan.examples and job.episode == 0:
+        if job.task in plan.examples and job.episode == 0 and job.architect != NO_ARCHITECT:
             assert game.grid is not None
             row["dialogue"] = [[said.speaker, said.text] for said in game.dialogue]
             row["grid"] = [list(block) for block in grid_to_blocks(game.grid)]

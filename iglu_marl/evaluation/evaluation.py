@@ -28,7 +28,16 @@ from iglu_marl.data.progress import progress_bar
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.evaluation.arena import Arena, EvaluationJob, EvaluationPlan
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.results import FORMAT, VERSION, Evaluation, Row, is_scored, row_from_json
+from iglu_marl.evaluation.metrics import SCORINGS
+from iglu_marl.evaluation.results import (
+    FORMAT,
+    NO_ARCHITECT,
+    VERSION,
+    Evaluation,
+    Row,
+    is_scored,
+    row_from_json,
+)
 from iglu_marl.evaluation.run import run
 from iglu_marl.evaluation.selection import digest, named, select_tasks
 from iglu_marl.game.config import GameConfig
@@ -83,6 +92,9 @@ def evaluate(
     view: str = "aec",
     config: GameConfig | Mapping[str, Any] | None = None,
     examples: int = 3,
+    baselines: bool = True,
+    keep_unbuilt: bool = False,
+    scoring: str = "changes",
     on_error: str = "raise",
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -113,6 +125,11 @@ def evaluate(
             dialog, inventory, pose and grid, and has 5,000 steps. Trained agents play in the game that they were
             trained in.
         examples: number of tasks whose dialogues and builds are kept for the report.
+        baselines: whether the tables have the builders "nothing" and "random" beside the others. The random builder
+            plays each task once.
+        keep_unbuilt: whether tasks are played whose target nobody built (`Task.unbuilt`), as tasks without anything to
+            change: such a game is complete at its first step.
+        scoring: headline measure of the tables, see `iglu_marl.evaluation.metrics.SCORINGS`. The rows have all.
         on_error: "raise" an agent's exceptions, or "count" the game as it is. If a service fails that an agent needs,
             the game is in no average and is played again when the evaluation resumes.
         confidence: confidence of the intervals.
@@ -135,7 +152,8 @@ def evaluate(
     _check_integers(0, seed=seed, examples=examples)
     check_option("view", view, ("aec", "parallel"))
     check_option("on_error", on_error, ("raise", "count"))
-    found, unchanged = select_tasks(tasks, count=count, seed=seed)
+    check_option("scoring", scoring, tuple(SCORINGS))
+    found, left_out = select_tasks(tasks, count=count, seed=seed, keep_unbuilt=keep_unbuilt)
     players = {Role.ARCHITECT: named(architects, Role.ARCHITECT), Role.BUILDER: named(builders, Role.BUILDER)}
     asked = {"controls": controls, "chat": chat}
     if isinstance(config, GameConfig):
@@ -162,6 +180,7 @@ def evaluate(
         frozenset(chosen),
         on_error,
         {keys[number]: reason for number, reason in impossible.items()},
+        baselines,
     )
     concurrency = plan.concurrency() if concurrency is None else concurrency
     jobs = list(plan.jobs())
@@ -187,16 +206,18 @@ def evaluate(
             ray=ray,
         )
     rows = [{**row, "impossible": plan.impossible.get(row["key"], "")} for row in rows]
+    beside = [*plan.nothing(), *(row for row in rows if row["architect"] == NO_ARCHITECT)]
+    rows = [row for row in rows if row["architect"] != NO_ARCHITECT]
     settings = {
         **plan.settings(),
         "architects": list(plan.architects),
         "builders": list(plan.builders),
         "tasks": [task.task_id for task in found],
-        "unchanged": unchanged,
+        "left_out": left_out,
         "episodes": episodes,
         "iglu_marl": __version__,
     }
-    result = Evaluation(settings, rows, confidence, resamples, found)
+    result = Evaluation(settings, rows, confidence, resamples, found, beside, scoring)
     if output is not None:
         result.write(output)
     return result
@@ -215,5 +236,5 @@ def _impossible(env: Any, tasks: list[Task]) -> dict[int, str]:
 
 def _is_kept(plan: EvaluationPlan, job: EvaluationJob, row: Row) -> bool:
     """Whether a known game need not be played again: it is scored, and has a transcript if one is wanted."""
-    wanted = job.task in plan.examples and job.episode == 0
+    wanted = job.task in plan.examples and job.episode == 0 and job.architect != NO_ARCHITECT
     return is_scored(row) and ("dialogue" in row or not wanted)

@@ -6,7 +6,8 @@ averages) and intervals use the same counts.
 | function | what is counted |
 |---|---|
 | `intersection_counts` | blocks of the build that match the target, at the best rotation and shift |
-| `change_counts` | changed cells that match the target (IGLU 2022 style) |
+| `change_counts` | changed cells that match the target |
+| `iglu2022_counts` | the score of the IGLU 2022 competition |
 | `action_counts` | net placements and removals (builder action prediction, Minecraft Dialogue Corpus) |
 
 Sources: the score of IGLU Gridworld; Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions in a
@@ -30,13 +31,22 @@ from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError, GridError
 from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.core.parsing import wrap_errors
-from iglu_marl.core.scoring import Counts, Shifts, maximal_intersection
+from iglu_marl.core.scoring import Counts, Shifts, align, maximal_intersection
 from iglu_marl.data.skills import SKILLS, competition_skills
 from iglu_marl.data.splits import structure_id
 from iglu_marl.recording.rollout import Trajectory
 
 PROPERTIES = ("on-ground", "floating", "edge-joined", "enclosed", "high")
 """Properties of a structure; see `properties`."""
+
+SCORINGS = {
+    "changes": "change_f1",
+    "iglu2022": "iglu2022_f1",
+    "iglu2022-corrected": "iglu2022_corrected_f1",
+    "iglu2021": "best_f1",
+}
+"""Headline measures of games by name of the scoring: F1 of the changes; the score of the IGLU 2022 competition as its
+tool computes it, and corrected; that of 2021, F1 of the world at the best step."""
 
 HIGH_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
@@ -89,6 +99,32 @@ def change_counts(
     return intersection_counts(
         changes(start, built), changes(start, target), shifts=shifts, invariant=invariant
     )
+
+
+def iglu2022_counts(
+    start: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike, *, corrected: bool = False
+) -> Counts:
+    """Count the changes as the score of the IGLU 2022 competition does.
+
+    The difference target - start is compared with build - start at one rotation and shift that keeps target - start
+    inside the zone. The competition's tool takes the one at which target - start and the *build* have most cells in
+    common, so that a perfect build may get less than 1. With `corrected`, target - start is compared with
+    build - start for this, too.
+
+    Differences are those of the grids' color ids: a recoloring has another one in the ids of 2022.
+
+    Raises `GridError` if a grid is invalid.
+    """
+    before, wanted, now = (
+        as_grid(start, "start"),
+        as_grid(target, "target"),
+        as_grid(built, "built"),
+    )
+    asked, made = wanted - before, now - before
+    compared = made if corrected else now
+    _, place = maximal_intersection(compared, asked, shifts="inside", return_argmax=True)
+    right = (align(asked, place) == made) & (made != 0)
+    return Counts(int(right.sum()), int(np.count_nonzero(made)), int(np.count_nonzero(asked)))
 
 
 def action_counts(before: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike) -> Counts:
@@ -299,6 +335,36 @@ def bootstrap(
     return _percentiles(float(above.sum() / below.sum()), values, confidence)
 
 
+def clustered(
+    numerators: Iterable[float],
+    denominators: Iterable[float],
+    clusters: Iterable[str],
+    **options: Any,
+) -> Interval:
+    """Return sum(numerators) / sum(denominators) with a `bootstrap` interval over clusters, such as structures.
+
+    clusters: the cluster of each entry; entries of a cluster are drawn together. options: those of `bootstrap`.
+    """
+    sums: dict[str, list[float]] = {}
+    for above, below, cluster in zip(numerators, denominators, clusters, strict=True):
+        total = sums.setdefault(cluster, [0.0, 0.0])
+        total[0] += above
+        total[1] += below
+    summed = np.array(list(sums.values()), np.float64).reshape(-1, 2)
+    return bootstrap(summed[:, 0], summed[:, 1], **options)
+
+
+def clusters_text(units: Iterable[tuple[str, str]]) -> str:
+    """Return what intervals are drawn over, such as "8 structures", of (structure or "", task) for each entry."""
+    known: set[str] = set()
+    others: set[str] = set()
+    for structure, task in units:
+        (known if structure else others).add(structure or task)
+    counts = {"structure": len(known), "task": len(others)}
+    listed = [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
+    return " and ".join(listed) or "0 tasks"
+
+
 def bootstrap_statistic(
     statistic: Callable[[npt.NDArray[np.float64]], float],
     count: int,
@@ -475,6 +541,10 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
     )
     changed = change_counts(task.start_grid, task.target_grid, built, invariant=free, shifts=shifts)
     acted = action_counts(task.start_grid, task.target_grid, built)
+    official = {
+        name: iglu2022_counts(task.start_grid, task.target_grid, built, corrected=corrected)
+        for name, corrected in (("iglu2022", False), ("iglu2022_corrected", True))
+    }
     earned = [value for player, value in game.returns.items() if role_of(player) is Role.BUILDER]
     return {
         "completed": game.completed,
@@ -487,6 +557,8 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
         "f1": whole.f1,
         "change_f1": changed.f1,
         "action_f1": acted.f1,
+        **{name: list(counts) for name, counts in official.items()},
+        **{f"{name}_f1": counts.f1 for name, counts in official.items()},
         "return": float(np.mean(earned)) if earned else 0.0,
         "steps": game.builder_steps,
         "turns": game.architect_turns,

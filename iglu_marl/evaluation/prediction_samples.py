@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iglu_marl.data.splits import hash_fraction, structure_id
+from iglu_marl.data.splits import hash_fraction
 from iglu_marl.evaluation.action_prediction import bap_samples, task_samples
 
 if TYPE_CHECKING:
@@ -28,12 +27,14 @@ def corpus_parts(corpus: Corpus) -> tuple[list[Sample], list[Sample]]:
     return [*bap_samples(train)], [*bap_samples(held_out)]
 
 
-def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -> Iterator[Sample]:
-    """Yield the recorded samples of a split of IGLU's single turns, of all or of some structures ("C12")."""
+def singleturn_part(path: Path | None, part: str, structures: set[str] | None = None) -> Iterator[Sample]:
+    """Yield the recorded samples of a split of IGLU's single turns, of all or of some structures ("C12").
+
+    path: see `SingleturnDataset`. Unbuilt samples are marked.
+    """
     from iglu_marl.data import SingleturnDataset
 
     dataset = SingleturnDataset(path=path).split(part).filter(where=lambda record: not record["dropout"])
     for sample in task_samples(dataset):
-        structure = structure_id(dataset.games[sample.name].structure)
-        if structures is None or structure in structures:
-            yield replace(sample, structure=structure)
+        if structures is None or sample.structure in structures:
+            yield sample

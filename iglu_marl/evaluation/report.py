@@ -15,18 +15,11 @@ from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.tables import Table, csv_text, html_table, markdown_table, markdown_text
 from iglu_marl.core.text import fix_surrogates
-from iglu_marl.evaluation.metrics import PROPERTIES, SKILLS, Interval, about_skills
-from iglu_marl.evaluation.results import MEASURES, Evaluation, is_scored
+from iglu_marl.evaluation.metrics import PROPERTIES, SCORINGS, SKILLS, Interval, about_skills
+from iglu_marl.evaluation.results import MEASURES, Evaluation, group_of, is_scored
+from iglu_marl.evaluation.selection import left_out_text
 
-SHARES = ("completed", "exact", "precision", "recall", "f1", "change_f1", "action_f1")
-IN_TABLES = (
-    *("completed", "f1", "change_f1", "action_f1", "steps", "turns"),
-    *("words_per_instruction", "questions_per_instruction"),
-)
-"""Measures in Markdown and HTML; JSON and CSV have all."""
-
-CROSSED = ("completed", "f1", "steps", "words_per_instruction")
-"""Measures of the tables of cross-play."""
+SHARES = ("completed", "exact", "precision", "recall", "f1", "action_f1", *SCORINGS.values())
 
 _PICTURE = (180, 240)  # of a build in the page: height, width
 _LINES = 60  # of a transcript in the page
@@ -47,6 +40,15 @@ def cell(name: str, interval: Interval) -> str:
     return interval.text(partial(shown, name))
 
 
+def measures_of(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return the measures in Markdown and HTML; JSON and CSV have all."""
+    return (
+        evaluation.headline,
+        *(name for name in ("completed", "change_f1", "f1", "action_f1") if name != evaluation.headline),
+        *("steps", "turns", "words_per_instruction", "questions_per_instruction"),
+    )
+
+
 def played(entry: dict[str, Any]) -> str:
     """Return the number of averaged games, and of failed ones."""
     return f"{entry['games']}" + (f" ({entry['failed']} failed)" if entry["failed"] else "")
@@ -57,13 +59,14 @@ def played(entry: dict[str, Any]) -> str:
 
 def tables(evaluation: Evaluation) -> list[Table]:
     """Return all tables: cross-play, pairs, skills, structures, and what else there is to report."""
-    pair = ["architect", "builder"]
-    skills = _in_order(evaluation.summary("skill"))
-    found = [_crossed(evaluation, measure) for measure in CROSSED]
+    headline = evaluation.headline
+    crossed = (headline, "completed", "steps", "words_per_instruction")
+    found = [_crossed(evaluation, measure) for measure in crossed]
     found += [
-        _averages("Pairs", pair, evaluation.summary(*pair), evaluation.silences()),
-        _averages("Skills", ["skill"], skills, [about_skills(entry["skill"] for entry in skills)]),
-        _averages("Structures", ["task"], evaluation.summary("task")),
+        _pairs(evaluation),
+        _by_builder(evaluation, "skill", headline, "Skills"),
+        _by_builder(evaluation, "structure", headline, "Structures"),
+        _by_builder(evaluation, "structure", "completed", "Structures"),
     ]
     if impossible := evaluation.impossible():
         found.append(Table(["structure", "reason"], list(impossible.items()), "Impossible targets"))
@@ -79,19 +82,48 @@ def tables(evaluation: Evaluation) -> list[Table]:
     return found
 
 
-def _averages(
-    title: str, by: Sequence[str], entries: Iterable[dict[str, Any]], notes: Sequence[str] = ()
-) -> Table:
-    columns = ("structure" if name == "task" else name for name in by)
+def _pairs(evaluation: Evaluation) -> Table:
+    measures = measures_of(evaluation)
     rows = [
-        [*(entry[name] for name in by), played(entry), *(cell(name, entry[name]) for name in IN_TABLES)]
-        for entry in entries
+        [
+            entry["architect"],
+            entry["builder"],
+            played(entry),
+            *(cell(name, entry[name]) for name in measures),
+        ]
+        for entry in evaluation.summary("architect", "builder")
     ]
-    return Table([*columns, "games", *(MEASURES[name].title for name in IN_TABLES)], rows, title, notes)
+    head = ["architect", "builder", "games", *(MEASURES[name].title for name in measures)]
+    return Table(head, rows, "Pairs", evaluation.silences())
+
+
+def _by_builder(evaluation: Evaluation, by: str, measure: str, title: str) -> Table:
+    """Return a table with a row per skill or structure, and a column per builder and baseline."""
+    builders = _columns(evaluation)
+    groups: dict[str, dict[str, dict[str, Any]]] = {}
+    for entry in evaluation.summary("builder", by):
+        groups.setdefault(entry[by], {})[entry["builder"]] = entry
+    tasks = {
+        name: len({row["key"] for row in evaluation.rows if name in group_of(row, by)}) for name in groups
+    }
+    order = {name: number for number, name in enumerate((*SKILLS, *PROPERTIES))}
+    rows = [
+        [
+            name,
+            str(tasks[name]),
+            *(
+                cell(measure, groups[name][builder][measure]) if builder in groups[name] else "–"
+                for builder in builders
+            ),
+        ]
+        for name in sorted(groups, key=lambda name: order.get(name, len(order)))
+    ]
+    notes = [about_skills(groups)] if by == "skill" else []
+    return Table([by, "tasks", *builders], rows, f"{title}: {MEASURES[measure].title}", notes)
 
 
 def _crossed(evaluation: Evaluation, measure: str) -> Table:
-    builders = evaluation.settings["builders"]
+    builders = _columns(evaluation)
     rows = [
         [architect, *(cell(measure, across[builder]) for builder in builders)]
         for architect, across in evaluation.matrix(measure).items()
@@ -101,9 +133,14 @@ def _crossed(evaluation: Evaluation, measure: str) -> Table:
     return Table(head, rows, title, shades=_shades(evaluation, measure))
 
 
+def _columns(evaluation: Evaluation) -> list[str]:
+    """Return the builders of the tables of cross-play: those of the evaluation, and the baselines."""
+    return [*evaluation.settings["builders"], *dict.fromkeys(row["builder"] for row in evaluation.baselines)]
+
+
 def _shades(evaluation: Evaluation, measure: str) -> list[list[float]]:
     """Return how dark each pair's cell is, 0..1: shares as they are, others between the least and the largest."""
-    builders = evaluation.settings["builders"]
+    builders = _columns(evaluation)
     values = [[across[name].value for name in builders] for across in evaluation.matrix(measure).values()]
     known = [value for row in values for value in row if value == value] or [0.0]
     low, high = (0.0, 1.0) if measure in SHARES else (min(known), max(known))
@@ -118,12 +155,6 @@ def _team_row(entry: dict[str, Any]) -> list[str]:
     return [value if isinstance(value, str) else f"{value:.3g}" for value in values]
 
 
-def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sort entries by skill, in the order of `SKILLS` and `PROPERTIES`."""
-    order = {name: number for number, name in enumerate((*SKILLS, *PROPERTIES))}
-    return sorted(entries, key=lambda entry: order.get(entry["skill"], len(order)))
-
-
 def _about(evaluation: Evaluation) -> str:
     settings = evaluation.settings
     config = settings["config"]
@@ -133,10 +164,10 @@ def _about(evaluation: Evaluation) -> str:
         f"builders × {len(settings['tasks'])} tasks × {settings['episodes']} episodes; controls "
         f"{config['controls']}, chat {config['chat']}, view {settings['view']}, at most {config['max_steps']} steps, "
         f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: {evaluation.confidence:.0%} "
-        "bootstrap intervals over tasks (Wilson's for 0 and 100 % completed)."
+        f"bootstrap intervals over {evaluation.clusters()} (Wilson's for 0 and 100 % completed)."
     )
-    if unchanged := settings.get("unchanged"):
-        said += f" Tasks left out because they ask for no change: {unchanged}."
+    if left_out := left_out_text(settings.get("left_out", {})):
+        said += f" Tasks {left_out}."
     for role, agents in settings.get("agents", {}).items():
         for name, about in agents.items():
             model = ", ".join(
@@ -273,7 +304,7 @@ def page(evaluation: Evaluation) -> str:
 
 def _example(evaluation: Evaluation, row: dict[str, Any]) -> str:
     """Return a game as HTML: pictures of target and build, and the dialogue."""
-    verdict = "complete" if row["completed"] else f"F1 {row['f1']:.2f}"
+    verdict = "complete" if row["completed"] else f"F1 {row[evaluation.headline]:.2f}"
     if not is_scored(row):
         verdict = "failed"
     title = html.escape(

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import json_ready
 from iglu_marl.core.task import Task
-from iglu_marl.evaluation.metrics import Interval, bootstrap, share_interval
+from iglu_marl.evaluation.metrics import SCORINGS, Interval, clustered, clusters_text, share_interval
 from iglu_marl.game.agent import add_counts
 
 FORMAT, VERSION = "iglu_marl evaluation", 1
+BASELINES = ("nothing", "random")
+"""Builders that stand beside those of an evaluation: one that does nothing, and one that acts at random."""
+NO_ARCHITECT = "–"  # of the baselines, which hear nothing
+RECENT = ("iglu2022_f1", "iglu2022_corrected_f1", "best_f1")  # measures that logs of 0.3 lack
 
 Row = dict[str, Any]
 
@@ -29,9 +32,17 @@ def is_scored(row: Row) -> bool:
 
 def row_from_json(value: Any) -> Row:
     """Read a row of a log. Raises `DataError` if a measure of the row is missing or not finite."""
-    row = dict(value)
-    texts = [*(row[name] for name in ("architect", "builder", "key", "task", "error")), *row["skills"]]
-    taken = [part(row) for measure in MEASURES.values() for part in (measure.above, measure.below)]
+    row = {**value}
+    for name, unknown in {"structure": "", **dict.fromkeys(RECENT, math.nan)}.items():
+        row.setdefault(name, unknown)
+    named = ("architect", "builder", "key", "task", "structure", "error")
+    texts = [*(row[name] for name in named), *row["skills"]]
+    taken = [
+        part(row)
+        for name, measure in MEASURES.items()
+        if name not in RECENT or name in value
+        for part in (measure.above, measure.below)
+    ]
     whole = isinstance(row["skills"], list) and isinstance(row["episode"], int)
     whole = whole and all(isinstance(text, str) for text in texts)
     if not whole or not all(map(math.isfinite, taken)):
@@ -60,10 +71,13 @@ def _per_instruction(name: str) -> Measure:
 MEASURES: dict[str, Measure] = {
     "completed": _mean("completed", "completed"),
     "exact": _mean("exact", "exact"),
-    "precision": _mean("precision", "precision"),
-    "recall": _mean("recall", "recall"),
-    "f1": _mean("F1", "f1"),
     "change_f1": _mean("F1 of changes", "change_f1"),
+    "iglu2022_f1": _mean("F1 (iglu2022)", "iglu2022_f1"),
+    "iglu2022_corrected_f1": _mean("F1 (iglu2022-corrected)", "iglu2022_corrected_f1"),
+    "best_f1": _mean("F1 at the best step (iglu2021)", "best_f1"),
+    "precision": _mean("precision of the world", "precision"),
+    "recall": _mean("recall of the world", "recall"),
+    "f1": _mean("F1 of the world", "f1"),
     "action_f1": Measure(
         "F1 of net actions (micro)",
         lambda row: 2.0 * row["actions"][0],
@@ -83,9 +97,11 @@ class Evaluation:
     """The result of an evaluation: one row per game, in the order of agents, tasks and episodes.
 
     `summary` averages over any grouping, `matrix` crosses architects and builders, `write` makes the files. Intervals
-    are percentile bootstraps over tasks; all episodes of a task are drawn together.
+    are percentile bootstraps over structures, and over tasks whose structure is unknown; all games of a structure or
+    task are drawn together.
 
-    settings: settings of the evaluation. rows: one row per game. tasks: tasks of the evaluation.
+    settings: settings of the evaluation. rows: one row per game. tasks: tasks of the evaluation. baselines: rows of
+    `BASELINES`. scoring: chooses the headline measure, one of `SCORINGS`.
     """
 
     settings: dict[str, Any]
@@ -93,43 +109,54 @@ class Evaluation:
     confidence: float = 0.95
     resamples: int = 1000
     tasks: list[Task] = field(default_factory=list, repr=False)
+    baselines: list[Row] = field(default_factory=list)
+    scoring: str = "changes"
+
+    @property
+    def headline(self) -> str:
+        """The measure of the tables that comes first."""
+        return SCORINGS[self.scoring]
 
     def summary(self, *by: str) -> list[dict[str, Any]]:
-        """Return averages by columns such as "architect", "builder" or "task"; "skill" counts a game once per skill.
+        """Return averages by columns such as "builder", "structure" or "task"; "skill" counts a game once per skill.
 
-        Each entry has the columns and an `Interval` for each of `MEASURES`: a bootstrap over tasks, or Wilson's
-        interval of the tasks if all games were completed, or none. `games` is the number of scored games,
+        Each entry has the columns and an `Interval` for each of `MEASURES`: a bootstrap over structures, or Wilson's
+        interval of their number if all games were completed, or none. `games` is the number of scored games,
         `errors` that of games in which an agent raised an exception, `failed` that of games that are not scored.
+
+        Averages by "builder" include the baselines; other averages are those of the builders alone.
         """
         groups: dict[tuple[str, ...], list[Row]] = {}
-        for row in self.rows:
-            for key in _keys(row, by):
+        for row in (*self.rows, *self.baselines) if "builder" in by else self.rows:
+            for key in itertools.product(*(group_of(row, name) for name in by)):
                 groups.setdefault(key, []).append(row)
         return [{**dict(zip(by, key, strict=True)), **self._averages(rows)} for key, rows in groups.items()]
 
     def _averages(self, played: list[Row]) -> dict[str, Any]:
         rows = [row for row in played if is_scored(row)]
-        numbers = {key: number for number, key in enumerate(dict.fromkeys(row["key"] for row in rows))}
-        where = np.array([numbers[row["key"]] for row in rows], np.intp)
+        clusters = [row.get("structure") or row["key"] for row in rows]
         found: dict[str, Any] = {
             "games": len(rows),
             "errors": sum(bool(row["error"]) for row in rows),
             "failed": len(played) - len(rows),
         }
         for name, measure in MEASURES.items():
-            above = np.bincount(where, [measure.above(row) for row in rows], len(numbers))
-            below = np.bincount(where, [measure.below(row) for row in rows], len(numbers))
-            made = bootstrap(
-                above, below, confidence=self.confidence, resamples=self.resamples, rng=self.settings["seed"]
+            made = clustered(
+                map(measure.above, rows),
+                map(measure.below, rows),
+                clusters,
+                confidence=self.confidence,
+                resamples=self.resamples,
+                rng=self.settings["seed"],
             )
             alike = made.value in (0.0, 1.0)  # resamples do not differ
             if alike and name in ("completed", "exact"):
-                made = share_interval(made.value, len(numbers), confidence=self.confidence)
+                made = share_interval(made.value, len(set(clusters)), confidence=self.confidence)
             found[name] = made
         return found
 
     def matrix(self, measure: str = "completed") -> dict[str, dict[str, Interval]]:
-        """Return a measure of every pair: `matrix()[architect][builder]`.
+        """Return a measure of every pair and of the baselines: `matrix()[architect][builder]`.
 
         Raises `ConfigError` if the measure is unknown.
         """
@@ -138,7 +165,12 @@ class Evaluation:
         crossed: dict[str, dict[str, Interval]] = {}
         for entry in self.summary("architect", "builder"):
             crossed.setdefault(entry["architect"], {})[entry["builder"]] = entry[measure]
-        return crossed
+        baselines = crossed.pop(NO_ARCHITECT, {}) if self.baselines else {}
+        return {architect: {**across, **baselines} for architect, across in crossed.items()}
+
+    def clusters(self) -> str:
+        """Return what the intervals are drawn over, such as "8 structures"."""
+        return clusters_text((row.get("structure", ""), row["key"]) for row in self.rows)
 
     def models(self) -> list[dict[str, Any]]:
         """Return the usage of language models, summed by architect, builder and role of the model."""
@@ -196,9 +228,12 @@ class Evaluation:
             "version": VERSION,
             "settings": self.settings,
             "confidence": self.confidence,
+            "scoring": self.scoring,
+            "headline": self.headline,
+            "intervals_over": self.clusters(),
             "pairs": json_ready(self.summary("architect", "builder"), digits=6),
             "skills": json_ready(self.summary("architect", "builder", "skill"), digits=6),
-            "structures": json_ready(self.summary("task"), digits=6),
+            "structures": json_ready(self.summary("builder", "structure"), digits=6),
             **({"models": models} if models else {}),
             **({"teams": json_ready(teams, digits=6)} if teams else {}),
             **({"silences": silences} if silences else {}),
@@ -218,7 +253,8 @@ class Evaluation:
         return report.write(self, Path(folder))
 
 
-def _keys(row: Row, by: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    found = row["skills"] or ["plain"] if "skill" in by else [""]
-    for skill in found:
-        yield tuple(skill if name == "skill" else str(row[name]) for name in by)
+def group_of(row: Row, name: str) -> list[str]:
+    """Return the values of a row in a column: its skills, or one; a task without a known structure is its own."""
+    if name == "skill":
+        return row["skills"] or ["plain"]
+    return [str(row.get("structure") or row["task"] if name == "structure" else row[name])]

@@ -5,19 +5,20 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from iglu_marl.agents.registry import factory as factory
 from iglu_marl.core.arguments import as_rng
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import AgentError, ConfigError
+from iglu_marl.core.errors import AgentError, ConfigError, TaskError
 from iglu_marl.core.task import Task, as_task, is_task
 from iglu_marl.tasks import TaskSource, sample_task
 from iglu_marl.tasks.named import as_source
 from iglu_marl.tasks.source import open_task
 
 DRAWN = 20  # tasks of an infinite source
+Item = TypeVar("Item")
 
 
 def named(agents: Any, role: Role) -> dict[str, Any]:
@@ -76,7 +77,29 @@ def games_at_once(specs: Mapping[str, Any], role: Role) -> int:
     return max(_asked(specs, role, "games_at_once").values(), default=1)
 
 
-def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Task]:
+def without_unbuilt(
+    items: Iterable[Item], is_unbuilt: Callable[[Item], bool], keep_unbuilt: bool
+) -> tuple[list[Item], dict[str, int]]:
+    """Return the items to measure, and how many were left out by reason: `{"unbuilt": 61}`."""
+    given = list(items)
+    kept = given if keep_unbuilt else [item for item in given if not is_unbuilt(item)]
+    if given and not kept:
+        raise TaskError(
+            f"all tasks are unbuilt ({len(given)}): nobody built what they ask for; keep_unbuilt=True keeps them"
+        )
+    count = len(given) - len(kept)
+    return kept, {"unbuilt": count} if count else {}
+
+
+def left_out_text(left_out: Mapping[str, int]) -> str:
+    """Return counts of what was left out as text: "left out: 61 unbuilt"; "" for none."""
+    listed = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count)
+    return f"left out: {listed}" if listed else ""
+
+
+def tasks_of(
+    tasks: Any, *, count: int | None = None, seed: int = 0, keep_unbuilt: bool = False
+) -> list[Task]:
     """Return the tasks to play. One without id is called "task-0" and so on.
 
     Args:
@@ -85,20 +108,27 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
             module:Class of a task source, a `Task`, a session, a list, or a task source.
         count: largest number of tasks; an infinite source is sampled this often (default 20).
         seed: seed of a task source.
+        keep_unbuilt: whether tasks stay whose target nobody built (`Task.unbuilt`).
 
     Raises:
         ConfigError: if there are no tasks.
-        TaskError: if no task asks for a change.
+        TaskError: if no task asks for a change, or all are unbuilt.
 
     """
-    return select_tasks(tasks, count=count, seed=seed)[0]
+    return select_tasks(tasks, count=count, seed=seed, keep_unbuilt=keep_unbuilt)[0]
 
 
-def select_tasks(tasks: Any, *, count: int | None = None, seed: int = 0) -> tuple[list[Task], int]:
-    """Return the tasks to play, as `tasks_of`, and how many were left out because they ask for no change."""
-    whole = listed_tasks(tasks, count=count, seed=seed)
-    with_change = [task for task in whole if not task.is_complete_at_start] or [open_task(whole[0])]
-    return with_change[:count], len(whole) - len(with_change)
+def select_tasks(
+    tasks: Any, *, count: int | None = None, seed: int = 0, keep_unbuilt: bool = False
+) -> tuple[list[Task], dict[str, int]]:
+    """Return the tasks to play, as `tasks_of`, and how many were left out by reason: "unbuilt", "without a change"."""
+    listed = listed_tasks(tasks, count=count, seed=seed)
+    whole, left_out = without_unbuilt(listed, lambda task: task.unbuilt, keep_unbuilt)
+    open_tasks = [task for task in whole if task.unbuilt or not task.is_complete_at_start]
+    open_tasks = open_tasks or [open_task(whole[0])]
+    if unchanged := len(whole) - len(open_tasks):
+        left_out["without a change"] = unchanged
+    return open_tasks[:count], left_out
 
 
 def listed_tasks(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Task]:

@@ -48,8 +48,10 @@ class SessionTasks(GroupedSource):
         self.mode = mode
         self.dialog = bool(dialog)
         self.tasks = {name: [copy.copy(session) for session in sessions] for name, sessions in tasks.items()}
-        for session in self.entries():
-            session.progressive = progressive
+        for name, sessions in self.tasks.items():
+            for session in sessions:
+                session.progressive = progressive
+                session.structure = session.structure or name
         self._wholes: dict[int, Task] = {}
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:

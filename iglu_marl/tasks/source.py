@@ -229,12 +229,17 @@ def draw_task(
         raise TaskError(_expected(drawn, f"what {source!r:.80} gave"))
     task = adapt(as_task(drawn))
     if isinstance(source, TaskSource) and task.is_complete_at_start:
-        source.skipped += 1
+        source.skipped += not (task.unbuilt and getattr(source, "keep_unbuilt", False))
     return task
 
 
 def open_task(task: Task) -> Task:
-    """Return a task. Raises `TaskError` if neither it nor a following turn asks for a change."""
+    """Return a task. Raises `TaskError` if neither it nor a following turn asks for a change.
+
+    A task that is marked as unbuilt is returned: its instruction asks for one. The game ends with the first step.
+    """
+    if task.unbuilt:
+        return task
     turn: Task | None = task
     while turn is not None and turn.is_complete_at_start:
         turn = turn.next_task
@@ -255,6 +260,8 @@ def sample_task(
 ) -> Task:
     """Sample a task. Tasks that ask for no change are skipped and counted in the source's `skipped`.
 
+    Unbuilt tasks of a source with `keep_unbuilt` are returned.
+
     Args:
         source: a `Task` (returned as it is), a `Subtasks` session, an object with `sample`, `reset` or `sample_task`
             (with a generator or no argument), a list or dict of sources, a function, or an iterator.
@@ -271,6 +278,6 @@ def sample_task(
         return check(adapt(as_task(source)))
     for _ in range(MAX_SKIPS):
         task = draw_task(source, rng, adapt)
-        if not task.is_complete_at_start:
+        if not task.is_complete_at_start or (task.unbuilt and getattr(source, "keep_unbuilt", False)):
             return task
     raise TaskError(f"{MAX_SKIPS} tasks in a row from {source!r} were complete at their start")

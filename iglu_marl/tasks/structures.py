@@ -31,7 +31,7 @@ class Structure:
 
     def task(self) -> Task:
         """Return the task to build it from an empty world, without dialogue."""
-        return Task("", self.grid, task_id=self.key, ids="iglu")
+        return Task("", self.grid, task_id=self.key, ids="iglu", structure=self.key)
 
 
 def _colors(table: Any, path: Path) -> dict[int, int]:

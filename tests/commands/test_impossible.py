@@ -70,11 +70,11 @@ def test_an_evaluation_marks_impossible_targets(structures: str, tmp_path: Path)
     result = run("evaluate", "--task-source", structures, *options)
     assert f"the target of square is impossible: {REASON}" in result.stderr
     assert f"square is impossible: {REASON}" in result.stdout
-    assert "ask for no change: 1" in result.stdout
+    assert "Tasks left out: 1 without a change" in result.stdout
     assert REASON in (tmp_path / "out" / "evaluation.md").read_text()
     found = json.loads((tmp_path / "out" / "evaluation.json").read_text())
     assert found["impossible"] == {"square": REASON}
-    assert found["settings"]["unchanged"] == 1
+    assert found["settings"]["left_out"] == {"without a change": 1}
 
 
 def test_rows_are_marked_also_those_that_were_played_before(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import reference_scores
 
 import iglu_marl
 from iglu_marl import GridError, TaskError, maximal_intersection
@@ -19,6 +20,7 @@ from iglu_marl.compat.gridworld.tasks import task as task_module
 from iglu_marl.compat.iglu import const
 from iglu_marl.compat.tasks import calc_reward
 from iglu_marl.core.grid import to_iglu2022_ids
+from iglu_marl.evaluation.metrics import iglu2022_counts
 from iglu_marl.evaluation.selection import tasks_of
 from iglu_marl.tasks import sample_task
 
@@ -285,6 +287,33 @@ def test_the_corpus_as_a_dataset(shared: Any, monkeypatch: pytest.MonkeyPatch) -
     assert task.chat.startswith("<Builder> Mission has started.")
     assert not task.target_grid[8].any()  # without the top layer, as upstream reads it
     assert task.dialog + "\n" in task.chat
+
+
+def test_the_evaluator_of_2022_runs_on_tasks() -> None:
+    """Its calls, against loops over every shift and rotation; also on differences, which have negative cells."""
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        start, target, built = rng.integers(0, 7, (3, 9, 11, 11)) * (rng.random((3, 9, 11, 11)) < 0.01)
+        asked = target - start
+        task = tasks.Task("", asked)
+        assert task.full_size == task.target_size == np.count_nonzero(asked)
+        turned = [np.rot90(asked, -turns, axes=(1, 2)) for turns in range(4)]
+        assert all(np.array_equal(a, b) for a, b in zip(task.target_grids, turned, strict=True))
+        allowed = reference_scores.admissible(asked, True, True)
+        shifts = range(-10, 11)
+        assert task.admissible == [
+            [(dx, dz) for dx in shifts for dz in shifts if allowed[turns, dx + 10, dz + 10]]
+            for turns in range(4)
+        ]
+        counts = reference_scores.match_counts(built, asked)
+        for turns, dx, dz in rng.integers((0, -10, -10), (4, 11, 11), (30, 3)).tolist():
+            assert task.get_intersection(built, dx, dz, turns) == counts[turns, dx + 10, dz + 10]
+        place = task.argmax_intersection(built)
+        tool = task.get_intersection(built - start, *place)
+        made = np.count_nonzero(built - start)
+        assert iglu2022_counts(start, target, built) == (tool, made, task.target_size)
+    whole = tasks.Task("", ONE, full_grid=TWO, invariant=False)
+    assert (whole.full_size, whole.admissible) == (2, [[(0, 0)], [], [], []])
 
 
 def test_the_score_of_a_difference() -> None:

@@ -26,9 +26,12 @@ from made_packs import (
     write_zip,
 )
 
+import iglu_marl
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.data import SingleturnDataset
+from iglu_marl.data import SingleturnDataset, tasks_from_folder, write_tasks
+from iglu_marl.data.iglu.singleturn import names_place
 from iglu_marl.data.iglu.world_files import SECOND_PALETTE
+from iglu_marl.data.parquet import task_frame
 from iglu_marl.tasks import sample_task
 
 STATS = "iglu_singleturn"  # key of stats.json
@@ -157,11 +160,80 @@ def test_tasks_by_start_world(data: SingleturnDataset) -> None:
     assert repr(data) == "SingleturnDataset(637 names, 1416 entries, 1416 tasks)"
 
 
-def test_draw_leaves_out_tasks_that_ask_for_nothing(data: SingleturnDataset) -> None:
+UNBUILT = {
+    "train": (186, 1038),
+    "val": (16, 61),
+    "test": (61, 317),
+}  # of tasks, counted from the recorded files
+
+
+def test_unbuilt_tasks_are_marked_and_not_sampled(pack: Path, data: SingleturnDataset) -> None:
+    parts = data.split()
+    for part, counts in UNBUILT.items():
+        assert (sum(task.unbuilt for task in parts[part]), len(parts[part])) == counts
+        assert sum(record["unbuilt"] for record in parts[part].records()) == counts[0]
+    assert all(task.unbuilt == task.is_complete_at_start for task in data)
+    assert (data.report().tasks, data.report().unbuilt) == (1416, 263)
+    assert "1416 tasks, 263 unbuilt" in str(data.report())
     rng = np.random.default_rng(3)
-    drawn = [sample_task(data, rng) for _ in range(200)]
-    assert not any(task.is_complete_at_start for task in drawn)
-    assert 10 < data.skipped < 90  # 263 of 1416 targets equal their start
+    assert not any(data.sample(rng).unbuilt for _ in range(200))
+    assert not any(sample_task(data, rng).unbuilt for _ in range(200))
+    assert data.skipped == 0
+    unbuilt = data.filter(where=lambda record: record["unbuilt"])
+    with pytest.raises(DataError, match="has unbuilt tasks only; keep_unbuilt=True samples them"):
+        unbuilt.sample(rng)
+    kept = SingleturnDataset(path=pack, keep_unbuilt=True).filter(where=lambda record: record["unbuilt"])
+    assert kept.sample(rng).unbuilt
+    assert sample_task(kept, rng).unbuilt
+    env = iglu_marl.env(tasks=kept)
+    env.reset(seed=0)
+    assert env.unwrapped.episode.task.unbuilt
+    original = SingleturnDataset(path=pack, target="original")  # the author's own world
+    by_author = [task for task in original if data.games[str(task.task_id)].rebuilt_path in data.worlds]
+    built = [task for task in by_author if data.by_id(str(task.task_id)).unbuilt and not task.unbuilt]
+    assert len(built) == 174 + 16 + 59
+
+
+def test_unbuilt_tasks_stay_marked_in_files_and_tables(data: SingleturnDataset, tmp_path: Path) -> None:
+    part = data.split("val")
+    write_tasks(tmp_path / "tasks.jsonl", part)
+    again = tasks_from_folder(tmp_path)
+    assert [(task.task_id, task.unbuilt, task.structure) for task in again] == [
+        (task.task_id, task.unbuilt, task.structure) for task in part
+    ]
+    assert sum(record["unbuilt"] for record in again.records()) == 16
+    assert task_frame(part)["unbuilt"].sum() == 16
+
+
+def test_where_a_build_may_stand_is_what_the_instruction_says(pack: Path, data: SingleturnDataset) -> None:
+    """Of the 88 tasks from an empty world, 85 name a place or a compass direction; three do not."""
+    empty = [task for task in data if not task.start_grid.any()]
+    free = [task.instruction for task in empty if task.is_invariant]
+    assert (len(empty), len(free)) == (88, 3)
+    assert [text.split(".")[0] for text in free] == [
+        "break a red block on top and put three green ones",
+        "break three blocks to the left",
+        "place four blue blocks horizontally",
+    ]
+    assert not any(task.is_invariant for task in data if task.start_grid.any())
+    competition = SingleturnDataset(path=pack, task_kwargs={"invariant": True})
+    assert all(task.is_invariant for task in competition)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "named"),
+    [
+        ("Place a yellow block at the northwest corner.", True),
+        ("Stack five purple blocks in the Middle of the grid", True),
+        ("on the southernmost edge", True),
+        ("In the SW corner place a blue block", True),
+        ("three at the centre", True),
+        ("Build a tower of three red blocks.", False),
+        ("a new answer, then sew it", False),
+    ],
+)
+def test_places_that_are_named(instruction: str, named: bool) -> None:
+    assert names_place(instruction) is named
 
 
 def test_clearings_differ_from_dropouts(pack: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from made_packs import cache as cache
 from typer.testing import CliRunner
 
-from iglu_marl import AgentError, ConfigError, DataError, Dialogue, GridError, Role, Subtasks, Task
+from iglu_marl import AgentError, ConfigError, DataError, Dialogue, GridError, Role, Subtasks, Task, TaskError
 from iglu_marl.agents import OracleBuilder, RandomBuilder, ScriptedBuilder
 from iglu_marl.cli import app
 from iglu_marl.core.edits import edited
@@ -22,12 +22,14 @@ from iglu_marl.core.scoring import Counts
 from iglu_marl.data.mdc.corpus import Corpus, Session
 from iglu_marl.data.situations import Sample, Situation
 from iglu_marl.evaluation.action_prediction import (
+    SCORINGS,
     AgentPredictor,
     Prediction,
     Predictions,
     bap_samples,
     nothing,
     one_more,
+    oracle,
     predict_actions,
     published,
     task_samples,
@@ -158,15 +160,24 @@ def test_turns_of_a_session_are_gone_on_with_each_by_itself(tmp_path: Path) -> N
     assert runs[1].rows == runs[0].rows
 
 
-def test_the_average_is_micro_and_the_interval_goes_by_sessions() -> None:
+@pytest.mark.parametrize("known", [False, True])
+def test_the_average_is_micro_and_the_interval_goes_by_structures_or_sessions(known: bool) -> None:
     rows = [
         Prediction(
-            f"{unit}/{n}", unit, "C1", (), Counts(right, 4, 4), Counts(0, 0, 0), Counts(right, 4, 4), ()
+            f"{unit}/{n}",
+            f"s{n}" if known else unit,
+            unit if known else "",
+            (),
+            Counts(right, 4, 4),
+            Counts(0, 0, 0),
+            Counts(right, 4, 4),
+            (),
         )
         for unit, right in (("a", 4), ("b", 0), ("c", 2))
         for n in range(20)
     ]
     result = Predictions({}, rows, resamples=4000)
+    assert result.clusters() == ("3 structures" if known else "3 tasks")
     found = result.interval()
     assert found.value == pytest.approx(0.5)
     # of the 27 equally likely draws of three sessions one is all "b" and one all "a": both are in the 95 %
@@ -402,6 +413,55 @@ def test_tasks_as_samples() -> None:
     assert (moved.changed.f1, moved.acted.f1) == (1.0, 0.0)
 
 
+def test_what_nobody_built_is_left_out_or_nothing_to_change() -> None:
+    start = [(0, -1, 0, 1)]
+    unbuilt = dataclasses.replace(sample(start, start, name="u"), unbuilt=True)
+    samples = [unbuilt, sample([(0, -1, 0, 6)], name="b")]
+    for result in (predict_actions(nothing, samples), oracle(samples)):
+        assert [row.name for row in result.rows] == ["b"]
+        assert result.settings["left_out"] == {"unbuilt": 1}
+    kept = predict_actions(nothing, samples, keep_unbuilt=True)
+    assert [row.changed.f1 for row in kept.rows] == [1.0, 0.0]
+    assert "left_out" not in kept.settings
+    with pytest.raises(TaskError, match="all tasks are unbuilt"):
+        predict_actions(nothing, [unbuilt])
+
+
+def test_the_scoring_chooses_the_mean() -> None:
+    """One of two placements, at a shift that IGLU 2022 allows although blocks stand at the start."""
+    one = sample([(0, -1, 0, 6), (4, -1, 4, 1), (4, 0, 4, 1)], [(0, -1, 0, 6)])
+    made = [(True, 3, -1, 4, 1)]
+    by_scoring = {
+        scoring: predict_actions(lambda _: made, [one], scoring=scoring).mean_f1().value
+        for scoring in ("changes", "iglu2022", "iglu2022-corrected")
+    }
+    assert by_scoring == pytest.approx({"changes": 0, "iglu2022": 2 / 3, "iglu2022-corrected": 2 / 3})
+    with pytest.raises(ConfigError, match="scoring is 'iglu2021'"):
+        predict_actions(nothing, [one], scoring="iglu2021")
+
+
+@pytest.mark.slow
+def test_the_table_of_the_single_turns_by_one_command(shared: Path, tmp_path: Path) -> None:
+    """Nothing 0, the oracle 1, by the tool of 2022 less; 61 of 317 left out; 8 structures."""
+    pack = str(shared / "data" / "iglu-singleturn.zip")
+    options = ["predict", "--corpus", "iglu-singleturn", "--data", pack, "--split", "test", "--json"]
+    options += ["--builder", "oracle", "--max-steps", "20"]
+    done = CliRunner().invoke(app, [*options, "--scoring", "iglu2022", "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert list(found) == ["oracle", "nothing", "random"]
+    for name, expected in (("nothing", (0, 0, 0)), ("oracle", (1, 0.9645, 1))):
+        means = found[name]["mean_f1"]
+        assert [means[scoring][0] for scoring in SCORINGS] == pytest.approx(expected, abs=1e-4)
+    assert found["nothing"]["settings"]["left_out"] == {"unbuilt": 61}
+    assert (found["nothing"]["samples"], found["nothing"]["intervals_over"]) == (256, "8 structures")
+    shown = (
+        CliRunner().invoke(app, [*options[:-5], "--count", "2", "--keep-unbuilt", "--no-baselines"]).output
+    )
+    assert "F1 of changes" in shown
+    assert "left out" not in shown
+
+
 @pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     builders = ["--builder", "one-more", "--builder", "scripted"]
@@ -420,5 +480,5 @@ def test_the_command(tmp_path: Path) -> None:
     assert rescored["tables"] == found["one-more"]["tables"]
     assert rescored["scores"] == found["one-more"]["scores"]
     assert "F1 (v2)" in CliRunner().invoke(app, [*again, "--protocol", "v2"]).output
-    for wrong in (["--corpus", "x"], ["--split", "x"], ["--protocol", "x"], ["--corpus", "iglu-singleturn"]):
+    for wrong in (["--corpus", "x"], ["--split", "x"], ["--protocol", "x"], ["--scoring", "iglu2021"]):
         assert isinstance(CliRunner().invoke(app, ["predict", *wrong]).exception, ConfigError)

@@ -24,19 +24,37 @@ import pytest
 from requirements import TEST_FOLDERS
 from typer.testing import CliRunner
 
-from iglu_marl import AgentError, ConfigError, DataError, GameConfig, IgluMarlError, Pose, Task, evaluate
+import iglu_marl
+from iglu_marl import (
+    AgentError,
+    ConfigError,
+    DataError,
+    GameConfig,
+    IgluMarlError,
+    Pose,
+    Task,
+    TaskError,
+    evaluate,
+)
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
 from iglu_marl.core.files import JsonLines
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation import Evaluation, best_open_loop, tasks_of
-from iglu_marl.evaluation.metrics import bootstrap
+from iglu_marl.evaluation.arena import BestF1
+from iglu_marl.evaluation.metrics import SCORINGS, bootstrap
 from iglu_marl.evaluation.report import cell, games_csv, markdown, models_csv, page, pairs_csv
+from iglu_marl.evaluation.report import tables as tables_of
 from iglu_marl.evaluation.results import MEASURES
 from iglu_marl.evaluation.selection import digest
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
-FAST: dict[str, Any] = {"controls": "flying", "config": {"max_steps": 200}, "progress": False}
+FAST: dict[str, Any] = {
+    "controls": "flying",
+    "config": {"max_steps": 200},
+    "baselines": False,
+    "progress": False,
+}
 PAIRS = (["precise", "vague"], ["careful", "hasty"])
 
 
@@ -110,7 +128,7 @@ from iglu_marl import evaluate
 from iglu_marl.tasks import BundledTasks
 if __name__ == "__main__":
     evaluate({"slow": Slow}, ["careful", "hasty"], list(BundledTasks(mode="structures"))[:4], episodes=3, seed=2,
-             controls="flying", config={"max_steps": 400}, progress=False, processes=int(sys.argv[2]),
+             controls="flying", config={"max_steps": 400}, progress=False, processes=int(sys.argv[2]), baselines=False,
              output=sys.argv[1])
 """
 
@@ -234,11 +252,12 @@ def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def row(architect: str, builder: str, key: str, episode: int = 0, **values: Any) -> dict[str, Any]:
-    base = dict.fromkeys(("precision", "recall", "f1", "change_f1", "return"), 0.0)
+    base = dict.fromkeys(("precision", "recall", "f1", *SCORINGS.values(), "return"), 0.0)
     counts = {"steps": 10, "turns": 1, "instructions": 2, "words": 10, "questions": 0}
     return {
         "architect": architect, "builder": builder, "key": key, "task": f"task {key}", "episode": episode,
         "skills": [], "completed": False, "exact": False, "actions": [0, 0, 1], "error": "", "seed": 0,
+        "structure": "",
         **base, **counts, **values,
     }  # fmt: skip
 
@@ -282,6 +301,105 @@ def test_a_game_whose_service_failed_is_in_no_average() -> None:
 def test_all_episodes_of_a_task_are_drawn_together() -> None:
     made = Evaluation(SETTINGS, ROWS, resamples=500)
     assert made.summary("builder")[0]["f1"] == bootstrap([1.5, 0.9], [2.0, 1.0], resamples=500, rng=0)
+    assert made.clusters() == "2 tasks"
+
+
+def test_all_tasks_of_a_structure_are_drawn_together() -> None:
+    """Three tasks of C1, one of C2 and one of unknown structure: three clusters, with these sums and sizes."""
+    values = (("C1", 1.0), ("C1", 0.5), ("C1", 0.0), ("C2", 0.25), ("", 1.0))
+    rows = [row("a", "b", str(n), structure=name, change_f1=f1) for n, (name, f1) in enumerate(values)]
+    made = Evaluation({**SETTINGS, "builders": ["b"]}, rows, resamples=500)
+    expected = bootstrap([1.5, 0.25, 1.0], [3.0, 1.0, 1.0], resamples=500, rng=0)
+    assert made.summary("builder")[0]["change_f1"] == expected
+    assert expected.value == 2.75 / 5
+    assert made.clusters() == "2 structures and 1 task"
+    assert "over 2 structures and 1 task" in markdown(made)
+    by_structure = {entry["structure"]: entry for entry in made.summary("structure")}
+    assert {name: entry["games"] for name, entry in by_structure.items()} == {"C1": 3, "C2": 1, "task 4": 1}
+    assert by_structure["C1"]["change_f1"].value == 0.5
+    structures = next(table for table in tables_of(made) if table.title == "Structures: F1 of changes")
+    assert [line[:3] for line in structures.rows] == [
+        ["C1", "3", "0.500"],
+        ["C2", "1", "0.250"],
+        ["task 4", "1", "1.000"],
+    ]
+
+
+# ------------------------------------------------------------------------------------------ what doing nothing scores
+
+RED, BLUE = (0, -1, 0, 6), (1, -1, 0, 1)
+ONTO = Task("<Architect> a blue one beside it", [RED, BLUE], starting_grid=[RED], task_id="onto")
+UNBUILT = Task("<Architect> a red one", [BLUE], starting_grid=[BLUE], task_id="not built", unbuilt=True)
+SHORT: dict[str, Any] = {**FAST, "baselines": True, "config": {"max_steps": 60}}
+
+
+def test_doing_nothing_scores_nothing_beside_every_builder(tmp_path: Path) -> None:
+    """Half of the target stands at the start: the F1 of the world is 2 / 3, that of the changes 0."""
+    found = evaluate("replay", "oracle", [ONTO], output=tmp_path, **SHORT)
+    (game,) = found.rows
+    assert (game["change_f1"], game["f1"], game["best_f1"]) == (1.0, 1.0, 1.0)
+    assert [row["builder"] for row in found.baselines] == ["nothing", "random"]
+    matrix = found.matrix(found.headline)["replay"]
+    assert [matrix[name].value for name in ("oracle", "nothing")] == [1.0, 0.0]
+    assert found.matrix("f1")["replay"]["nothing"].value == pytest.approx(2 / 3)
+    assert found.baselines[1]["steps"] == 60
+    text = markdown(found)
+    crossed = text.partition("## Cross-play: F1 of changes")[2].split("\n## ")[0]
+    assert "| replay | 1.000 | 0.000 |" in crossed
+    for title in ("Skills", "Structures"):
+        assert (
+            "| oracle | nothing | random |"
+            in text.partition(f"## {title}: F1 of changes")[2].split("\n## ")[0]
+        )
+    again = evaluate("replay", "oracle", [ONTO], output=tmp_path, **SHORT)
+    assert (tables(again), again.baselines) == (tables(found), found.baselines)
+    without = evaluate("replay", "oracle", [ONTO], **{**SHORT, "baselines": False})
+    assert (without.baselines, set(without.matrix()["replay"])) == ([], {"oracle"})
+
+
+def test_a_baseline_that_plays_is_not_played_twice() -> None:
+    found = evaluate("replay", ["random", "oracle"], [ONTO], **SHORT)
+    assert [row["builder"] for row in found.baselines] == ["nothing"]
+    assert list(found.matrix()["replay"]) == ["random", "oracle", "nothing"]
+
+
+@pytest.mark.parametrize(("scoring", "measure"), SCORINGS.items())
+def test_the_scoring_chooses_what_comes_first(scoring: str, measure: str) -> None:
+    found = evaluate("replay", "oracle", [ONTO], **{**SHORT, "baselines": False}, scoring=scoring)
+    assert found.headline == measure
+    assert found.matrix(measure)["replay"]["oracle"].value == 1.0
+    assert markdown(found).count(f"## Cross-play: {MEASURES[measure].title}\n") == 1
+
+
+def test_the_best_step_of_an_episode_counts_in_2021() -> None:
+    """Two of three blocks are right, then three wrong ones are added: 4 / 5 at the best step, 4 / 8 at the end."""
+    far = (5, 7, 5, 1)
+    env = iglu_marl.env(tasks=Task("", [RED, BLUE, far], invariant=False))
+    env.reset(seed=0)
+    best = BestF1()
+    for added in ([RED], [BLUE], [(4, -1, z, 2) for z in (0, 1, 2)]):
+        env.unwrapped.edit(added)
+        best(env)
+    worlds = env.unwrapped.episode.worlds
+    assert (int(worlds.best[0]), int(worlds.blocks[0])) == (2, 5)
+    assert best.value == pytest.approx(4 / 5)
+    env.reset(seed=0, options={"task": Task("", [far], invariant=False)})
+    best(env)
+    assert best.value == 0.0
+
+
+def test_unbuilt_tasks_are_left_out_or_kept_alike() -> None:
+    found = evaluate("replay", "oracle", [UNBUILT, ONTO], **{**SHORT, "baselines": False})
+    assert [row["task"] for row in found.rows] == ["onto"]
+    assert found.settings["left_out"] == {"unbuilt": 1}
+    assert "Tasks left out: 1 unbuilt." in markdown(found)
+    kept = evaluate("replay", "oracle", [UNBUILT, ONTO], **SHORT, keep_unbuilt=True)
+    assert [(row["task"], row["change_f1"]) for row in kept.rows] == [("not built", 1.0), ("onto", 1.0)]
+    nothing = [row["change_f1"] for row in kept.baselines if row["builder"] == "nothing"]
+    assert nothing == [1.0, 0.0]
+    assert kept.settings["left_out"] == {}
+    with pytest.raises(TaskError, match="all tasks are unbuilt"):
+        evaluate("replay", "oracle", [UNBUILT], **SHORT)
 
 
 def test_a_game_counts_for_each_of_its_skills() -> None:
@@ -531,14 +649,15 @@ def test_evaluate_command(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["evaluate", *words, "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert [entry["completed"][0] for entry in told["pairs"]] == [1.0, 1.0]
+    assert [entry["builder"] for entry in told["pairs"]] == ["oracle", "oracle", "nothing", "random"]
+    assert [entry["completed"][0] for entry in told["pairs"]] == [1.0, 1.0, 0.0, 0.0]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "games.jsonl", "evaluation.json", "pairs.csv", "games.csv", "evaluation.md", "evaluation.html"
     }  # fmt: skip
     again = CliRunner().invoke(app, ["evaluate", *words])
     assert again.exit_code == 0, again.output
     assert "evaluation.html" in again.stdout
-    assert (tmp_path / "out" / "games.jsonl").read_text().count("\n") == 5
+    assert (tmp_path / "out" / "games.jsonl").read_text().count("\n") == 1 + 4 + 2
 
 
 # ------------------------------------------------------------------------------------------------ without looking

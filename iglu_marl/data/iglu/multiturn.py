@@ -216,6 +216,7 @@ def read_session(
             _read_ordered(ordered, turns)
             session = turns.end(options)
     if session is not None:
+        session.structure = structure_of(name)
         report.sessions += 1
         report.turns += len(session)
         if steps is not None:
@@ -302,5 +303,6 @@ def group_sessions(
         session = read_session(name, own, worlds[name], report, steps, **options)
         if session is not None:
             first = next((row for row in own if row.qualified), own[0])
+            session.structure = first.structure
             sessions.setdefault(first.structure, []).append(session)
     return sessions

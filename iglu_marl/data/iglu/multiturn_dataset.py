@@ -266,4 +266,5 @@ def _in_2022_ids(session: Subtasks) -> Subtasks:
         invariant=session.invariant,
         task_id=session.task_id,
         ids="iglu2022",
+        structure=session.structure,
     )

@@ -2,7 +2,8 @@
 
 Annotator A changed a start world and wrote an instruction for it (the *original* game). Annotator B got the same start
 world and the instruction. If it was clear, B built it (the *rebuilt* world). If not, B asked a clarifying question and
-built nothing. The layout of the release::
+built nothing. Where a recording failed, the rebuilt world is the start: such tasks are `unbuilt`. The layout of the
+release::
 
     clarifying_questions_train.csv                                    one row per game
     question_bank.csv                                                 see `iglu_marl.data.iglu.clarifying_questions`
@@ -50,6 +51,18 @@ Target = Literal["rebuilt", "original"]
 RULES = ("lenient", "default", "strict")
 
 _QID = re.compile(r"[\w-]+")
+_PLACE = re.compile(
+    r"\b(?:north|south|east|west|[ns][ew]\b|cent(?:er|re)|middle|corner|edge|border)", re.IGNORECASE
+)
+
+
+def names_place(instruction: str) -> bool:
+    """Whether an instruction names a place of the map or a compass direction.
+
+    These are words that begin with north, south, east, west, center, middle, corner, edge or border, and NE, NW, SE
+    and SW. A build that is shifted or rotated then does not follow the instruction.
+    """
+    return _PLACE.search(instruction) is not None
 
 
 class SingleturnSkip(SkipReason):
@@ -267,7 +280,9 @@ class SingleturnDataset(Dataset):
 
     Args:
         dataset_version: label of a release; there is one release, and any label stands for it.
-        task_kwargs: options for the tasks: `invariant`.
+        task_kwargs: options for the tasks: `invariant`: whether a build may be rotated and shifted. Default: only
+            where the start is empty and the instruction names no place (`names_place`). True: the rule of the IGLU
+            2022 competition.
         path: a zip or folder (see `find_pack`); by default `IGLU_DATA_PATH`, else the pack is fetched.
         rules: "lenient": a task for each game that has a target world. "default", "strict": the rules of the
             upstream loader, row by row. Both require the original world; "strict" also skips targets that equal
@@ -275,6 +290,7 @@ class SingleturnDataset(Dataset):
         target: "rebuilt": built by a person from the instruction. "original": the world that the instruction
             describes, which many unclear games have too ("lenient" only).
         ids: color ids of the grids, "iglu" or "iglu2022".
+        keep_unbuilt: whether `sample()` also returns unbuilt tasks.
         fetch: whether the pack may be downloaded.
         follow_links: see `find_pack`.
         progress: whether to show a progress bar.
@@ -285,6 +301,7 @@ class SingleturnDataset(Dataset):
     """
 
     groups = ("structure", "session", "start", "game_id")
+    _built: tuple[Any, dict[str, list[Task]]] | None = None  # `tasks`, and those of them that are built
 
     def __init__(
         self,
@@ -295,6 +312,7 @@ class SingleturnDataset(Dataset):
         rules: Rules = "lenient",
         target: Target = "rebuilt",
         ids: str = "iglu",
+        keep_unbuilt: bool = False,
         fetch: bool = True,
         follow_links: bool = False,
         progress: bool | None = None,
@@ -307,6 +325,7 @@ class SingleturnDataset(Dataset):
         self.dataset_version, self.rules, self.target = check_version(dataset_version), rules, target
         check_option("ids", ids, ID_TABLES)
         self.color_ids = ids
+        self.keep_unbuilt = keep_unbuilt
         self._options = check_task_options(task_kwargs, ("invariant",))
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
@@ -328,20 +347,34 @@ class SingleturnDataset(Dataset):
             self.tasks.setdefault(game.start, []).append(self._task(game, start, built))
         games.count_files(rows, read_json(arrays["hidden"]))
         self._report.tasks = len(self)
+        self._report.unbuilt = sum(task.unbuilt for task in self)
         if not self.tasks:
             raise DataError(f"{self.location} has no usable game: {self._report}{self._report.example}")
 
     def _task(self, game: Game, start: BlockGrid, target: BlockGrid) -> Task:
         if self.color_ids == "iglu2022":
             start, target = IGLU2022_ID_OF_IGLU[start], IGLU2022_ID_OF_IGLU[target]
+        placed = not start.any() and names_place(game.instruction)
         return Task(
             Dialogue((Utterance(Role.ARCHITECT, game.instruction),)),
             target,
             starting_grid=start,
             task_id=game.game_id,
             ids=self.color_ids,
-            **self._options,
+            structure=game.structure,
+            unbuilt=np.array_equal(start, target),
+            **{"invariant": False if placed else None, **self._options},
         )
+
+    def _sampled(self) -> Mapping[str, list[Task]]:
+        if self.keep_unbuilt or not self.tasks:
+            return self.tasks
+        if self._built is None or self._built[0] is not self.tasks:
+            built = {name: [task for task in tasks if not task.unbuilt] for name, tasks in self.tasks.items()}
+            self._built = self.tasks, {name: tasks for name, tasks in built.items() if tasks}
+        if not self._built[1]:
+            raise DataError(f"{self!r} has unbuilt tasks only; keep_unbuilt=True samples them")
+        return self._built[1]
 
     def structure_of(self, name: str, entry: Task) -> str:
         """Return the structure of the start world's session, such as "c135"."""
@@ -376,6 +409,7 @@ class SingleturnDataset(Dataset):
                 "session": game.session,
                 "structure": game.structure,
                 "clear": game.clear,
+                "unbuilt": entry.unbuilt,
                 "dropout": self.is_dropout(game.game_id),
                 "instruction": game.instruction,
                 **changes(entry.start_grid, entry.target_grid),

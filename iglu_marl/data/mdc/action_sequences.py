@@ -136,4 +136,5 @@ def turns(session: Session, *, progressive: bool = False, invariant: bool | None
         ids="iglu",
         progressive=progressive,
         invariant=invariant,
+        structure=session.structure,
     )

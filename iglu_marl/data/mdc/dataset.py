@@ -42,7 +42,14 @@ def session_task(
     grid = grid if top_layer else without_top_layer(grid)
     if not grid.any():
         return None
-    return Task(session.dialogue, grid, invariant=invariant, task_id=session.name, ids="iglu")
+    return Task(
+        session.dialogue,
+        grid,
+        invariant=invariant,
+        task_id=session.name,
+        ids="iglu",
+        structure=session.structure,
+    )
 
 
 class CDMDataset(Dataset):
