@@ -91,8 +91,8 @@ class Control(NamedTuple):
 class Audit:
     """The controls of a level.
 
-    tasks: number of tasks that they played. chance: success rate of the best fixed target. controls: results by name;
-    None: not defined on the level.
+    tasks: number of tasks that they played. chance: success rate of the best fixed target of fold 0. controls: results
+    by name; None: not defined on the level.
     """
 
     level: str
@@ -100,6 +100,14 @@ class Audit:
     tasks: int
     chance: float
     controls: Mapping[str, Control | None]
+
+    @property
+    def constant(self) -> float:
+        """Success rate of the best fixed target that is chosen without knowing what is held out of a run.
+
+        Each target is tested in one fold, so that it is right in one of them.
+        """
+        return self.chance / max(rule.folds for rule in find(self.level).held_out)
 
     @property
     def best_without(self) -> float | None:

@@ -33,6 +33,7 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
     |---|---|
     | success, low, high | success rate with its interval |
     | contents | number of different contents |
+    | audit: chance | success rate of a fixed target (`Audit.constant`) |
     | flags | what to know before comparing the result (`Result.flags`), separated by "; " |
     | agent: … | controls of the agent itself, means over runs |
     | audit: … | controls of the level, None if missing |
@@ -50,7 +51,7 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
         row |= {"budget": result.budget, "contents": result.contents}
         row |= {f"agent: {name}": result.control(name) for name in AGENT_CONTROLS}
         audit = known.get(result.level)
-        row["audit: chance"] = audit.chance if audit else None
+        row["audit: chance"] = audit.constant if audit else None
         row["flags"] = "; ".join(result.flags(row["audit: chance"]))
         for name in CONTROLS:
             control = audit.controls.get(name) if audit else None
@@ -150,7 +151,7 @@ def _without_and_with(audit: Audit | None) -> list[str]:
     reached = [
         part.success if (part := audit.controls.get(name)) else None for name in ("scripted", "oracle")
     ]
-    return [percent(audit.chance), percent(audit.best_without), f"{steps:,}", *map(percent, reached)]
+    return [percent(audit.constant), percent(audit.best_without), f"{steps:,}", *map(percent, reached)]
 
 
 def tables(
@@ -204,7 +205,7 @@ def level_table(results: Sequence[Result], audits: Mapping[str, Audit] | None = 
 
 def _level_row(level: str, results: Sequence[Result], audit: Audit | None) -> list[Any]:
     reached = {} if audit is None else {name: part.success for name, part in audit.controls.items() if part}
-    chance, best_without = (None, None) if audit is None else (audit.chance, audit.best_without)
+    chance, best_without = (None, None) if audit is None else (audit.constant, audit.best_without)
     row = [
         Code(level),
         percent(chance),

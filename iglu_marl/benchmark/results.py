@@ -38,6 +38,7 @@ from iglu_marl.evaluation.metrics import (
     crossed_bootstrap,
     crossed_share,
     interquartile_mean,
+    share_interval,
 )
 
 FORMAT, VERSION = "iglu_marl benchmark result", 3
@@ -234,13 +235,15 @@ class Result:
     def flags(self, chance: float | None = None) -> list[str]:
         """Return what to know before the result is compared with others, `faults` first.
 
-        chance: success rate of the level's best fixed target.
+        chance: success rate of a fixed target; controls above it, by their interval, are flagged.
         """
         level, seeds = find(self.level), {run.seed for run in self.runs}
         found = self.faults()
         for name in CONTROLS:
             share = self.control(name)
-            if share is not None and chance is not None and share > chance:
+            if share is None or chance is None:
+                continue
+            if share_interval(share, self.contents).low > chance:
                 found.append(f"{name} {share:.1%} above chance {chance:.1%}")
         if self.privileged:
             found.append("gets the task")

@@ -91,7 +91,7 @@ def write_site(
         found.append(f'<h2>Files without a place</h2><div class="wide">{unranked}</div>')
     body = f"""<h1>The iglu_marl benchmark</h1>
 <p>Success on the test split in per cent: a bar for the 95&nbsp;% interval, a mark for the mean; the thin mark is
-chance, the best player that always builds the same target. A baseline without the message or the target says something
+chance, a player that always builds the same target. A baseline without the message or the target says something
 if the same learner succeeds with it (<em>full</em>). <em>Gap</em>: what is missing to the oracle. Check a result file:
 <code>iglu-marl benchmark verify FILE</code>. To add one, send it with its recordings by a pull request.</p>
 {"".join(found)}
@@ -134,7 +134,7 @@ def _article(
     chance, oracle = None, 1.0
     if audit is not None:
         reached = {name: part.success for name, part in audit.controls.items() if part is not None}
-        chance, oracle = audit.chance, reached.get("oracle", 1.0)
+        chance, oracle = audit.constant, reached.get("oracle", 1.0)
         facts |= {"chance": percent(chance), "best baseline": percent(audit.best_without)}
         facts |= {name: percent(reached.get(name)) for name in ("full", "scripted", "oracle")}
         facts["audit"] = audit.verdict

@@ -442,7 +442,7 @@ def test_a_report_has_the_audit_beside_each_result() -> None:
     audit = read_audits()["see-place-v1"]
     line = next(line for line in told.splitlines() if line.startswith("| `see-place-v1` | ours"))
     assert "| 4 | 8 | 100 | 68.8 (" in line
-    assert f"| {100 * audit.chance:.1f} |" in line
+    assert f"| {100 * audit.constant:.1f} |" in line
     assert "| ours | all |" in told
     assert "| theirs | all |" not in told
     rows = list(csv.DictReader(io.StringIO(report.to_csv(results))))

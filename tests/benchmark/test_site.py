@@ -51,7 +51,7 @@ def test_a_table_has_chance_controls_agents_and_the_gap_of_every_level(tmp_path:
     assert [row[0] for row in rows] == [level.name for level in levels()]
     first = dict(zip(head, rows[0], strict=True))
     assert (first["chance"], first["oracle"], first["best agent"], first["gap"]) == (
-        "25.0",
+        "4.2",
         "100.0",
         "random",
         "100.0",
