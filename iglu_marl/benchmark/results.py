@@ -17,21 +17,10 @@ import numpy.typing as npt
 from iglu_marl.benchmark.catalog import CONTROLS, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
+from iglu_marl.core import schema
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
-from iglu_marl.core.schema import (
-    FLAG,
-    Entries,
-    Maybe,
-    check,
-    hexadecimal,
-    number,
-    one_of,
-    some_text,
-    text,
-    whole,
-)
 from iglu_marl.evaluation.metrics import (
     Interval,
     bootstrap_statistic,
@@ -90,46 +79,52 @@ class Recordings(NamedTuple):
     games: int
 
 
-_SHARE = number(0, 1)
-_NAME = some_text(200)
+_SHARE = schema.number(0, 1)
+_NAME = schema.some_text(200)
 FILE_SCHEMA: Mapping[str, Any] = {
-    "format": one_of([FORMAT]),
-    "version": one_of([VERSION]),
+    "format": schema.one_of([FORMAT]),
+    "version": schema.one_of([VERSION]),
     "level": _NAME,
-    "digest": hexadecimal(12),
+    "digest": schema.hexadecimal(12),
     "name": _NAME,
-    "split": one_of(SPLITS),
-    "tasks": hexadecimal(12),
-    "budget": whole(),
-    "command": some_text(10_000),
-    "privileged": FLAG,
-    "own_actions": FLAG,
-    "versions": Entries(_NAME, _NAME),
-    "runs": [{"seed": whole(), "controls": Entries(one_of(CONTROLS), _SHARE), "curve": [(whole(), _SHARE)]}],
-    "episodes": [
+    "split": schema.one_of(SPLITS),
+    "tasks": schema.hexadecimal(12),
+    "budget": schema.whole(),
+    "command": schema.some_text(10_000),
+    "privileged": schema.FLAG,
+    "own_actions": schema.FLAG,
+    "versions": schema.Entries(_NAME, _NAME),
+    "runs": [
         {
-            "run": whole(),
-            "task": hexadecimal(12),
-            "partner": _NAME,
-            "seed": whole(),
-            "success": FLAG,
-            "completed": FLAG,
-            "f1": _SHARE,
-            "changes": whole(),
-            "steps": whole(),
+            "seed": schema.whole(),
+            "controls": schema.Entries(schema.one_of(CONTROLS), _SHARE),
+            "curve": [(schema.whole(), _SHARE)],
         }
     ],
-    "recordings": Maybe(
+    "episodes": [
         {
-            "file": text(
+            "run": schema.whole(),
+            "task": schema.hexadecimal(12),
+            "partner": _NAME,
+            "seed": schema.whole(),
+            "success": schema.FLAG,
+            "completed": schema.FLAG,
+            "f1": _SHARE,
+            "changes": schema.whole(),
+            "steps": schema.whole(),
+        }
+    ],
+    "recordings": schema.Maybe(
+        {
+            "file": schema.text(
                 r"[^./\\:\s][^/\\:]{0,200}\.games\.jsonl",
                 "a file name NAME.games.jsonl",
             ),
-            "sha256": hexadecimal(64),
-            "games": whole(1),
+            "sha256": schema.hexadecimal(64),
+            "games": schema.whole(1),
         }
     ),
-    "checksum": hexadecimal(16),
+    "checksum": schema.hexadecimal(16),
 }
 """All keys of a result file. `Result.from_json` also compares them with each other and with the level."""
 
@@ -297,7 +292,7 @@ class Result:
                 f"version is {content['version']}, expected {VERSION}; iglu_marl "
                 f"0.{content['version'] + 1}.0 reads version {content['version']}"
             )
-        check(FILE_SCHEMA, content)
+        schema.check(FILE_SCHEMA, content)
         level = find(content["level"])
         rows = tuple(EpisodeRow(**row) for row in content["episodes"])
         runs = _read_runs(content["runs"], rows)

@@ -7,12 +7,12 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from schemas import broken, holder_of, places
 from typer.testing import CliRunner
 
 from iglu_marl import DataError, Role
@@ -20,7 +20,6 @@ from iglu_marl.benchmark import Result, read_result, report, run, verify
 from iglu_marl.benchmark.results import FILE_SCHEMA, EpisodeRow, Recordings, Run, checksum
 from iglu_marl.benchmark.site import write_site
 from iglu_marl.cli import app
-from iglu_marl.core.schema import Entries, Field, Maybe
 
 LEVEL = "see-place-v1"
 TURN = {(-1, 0): [2], (0, -1): [], (0, 1): [3], (1, 0): [1]}  # by the cell's x and z, before looking down
@@ -94,33 +93,7 @@ def test_a_whole_file_has_no_faults(path: Path) -> None:
 # ----------------------------------------------------------------------------------------------- every field by itself
 
 
-def places(schema: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the way to every value of the format."""
-    if way:
-        yield way
-    if isinstance(schema, Maybe):
-        yield from (one for one in places(schema.schema, way) if one != way)
-    elif isinstance(schema, Entries):
-        yield from places(schema.value, (*way, None))
-    elif isinstance(schema, dict):
-        for key, part in schema.items():
-            yield from places(part, (*way, key))
-    elif isinstance(schema, (list, tuple)):
-        for number, part in enumerate(schema):
-            yield from places(part, (*way, number))
-    else:
-        assert isinstance(schema, Field)
-
-
 PLACES = list(places(FILE_SCHEMA))
-JUNK = (None, True, -1, 3.5, "", "../x", [], [1, 2], {}, {"x": 1})
-
-
-def is_junk(value: Any, valid: Any) -> bool:
-    """Whether a value is of another type than a valid one, or a negative number."""
-    if isinstance(valid, bool) or not isinstance(valid, (int, float)):
-        return type(value) is not type(valid)
-    return isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0
 
 
 def test_the_format_has_the_fields_of_its_classes(path: Path) -> None:
@@ -137,18 +110,14 @@ def test_the_format_has_the_fields_of_its_classes(path: Path) -> None:
 def test_every_field_is_there_and_has_its_type(path: Path, way: tuple[Any, ...]) -> None:
     """Of every field of the format, also of one that is added to it; with a fitting checksum, and with the old one."""
     content = json.loads(path.read_text())
-    holder: Any = content
-    for part in way[:-1]:
-        holder = holder[next(iter(holder)) if part is None else part]
-    last = next(iter(holder)) if way[-1] is None else way[-1]
-    changes = [value for value in JUNK if is_junk(value, holder[last])]
+    changes = list(broken(content, way))
     assert len(changes) >= 6
-    for value in changes:
-        holder[last] = value
-        for fitting in (True, False):
-            assert said(path, content, fitting=fitting), value
-    del holder[last]
-    if way != ("versions", None):  # any number of them
+    for changed in changes:
+        assert said(path, changed)
+        assert said(path, changed, fitting=False)
+    if isinstance(way[-1], int):  # the first of a list
+        holder, _ = holder_of(content, way)
+        holder.pop(0)
         assert said(path, content)
 
 
@@ -277,9 +246,9 @@ def test_what_could_be_true_is_refused_by_its_checksum(path: Path) -> None:
 
 def test_damaged_files_are_named(path: Path) -> None:
     path.write_text(path.read_text()[:-30])
-    for broken in (path, path.parent / "missing.json"):
-        with pytest.raises(DataError, match=broken.name):
-            read_result(broken)
+    for place in (path, path.parent / "missing.json"):
+        with pytest.raises(DataError, match=place.name):
+            read_result(place)
     for content in ([], 3, None, "text"):
         assert "the content is" in said(path, content)  # type: ignore[arg-type]
 

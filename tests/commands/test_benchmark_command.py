@@ -49,7 +49,7 @@ def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     done = shell("verify", str(first))
-    assert f"{first}: 4 episodes fit see-place-v1; 4 of them replayed" in done.stdout.replace("\n", " "), (
+    assert f"{first}: 4 episodes fit see-place-v1; 8 games replayed" in done.stdout.replace("\n", " "), (
         done.stderr
     )
     done = shell("run", "see-place-v1", "--builder", "random", "--episodes", "4", "-o", str(second), "--json")
