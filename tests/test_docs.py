@@ -45,10 +45,10 @@ from requirements import ROOT, require
 from benchmarks import conformance as tools
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
-from iglu_marl.benchmark import levels, read_result
+from iglu_marl.benchmark import levels
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
-from iglu_marl.benchmark.report import audit_table, level_table
+from iglu_marl.benchmark.report import audit_table
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
@@ -593,12 +593,6 @@ def level_rows() -> list[list[str]]:
     ]
 
 
-def leaderboard() -> list[list[str]]:
-    """Each level with its chance and its best agent. The other controls are in the table of audits."""
-    results = [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*.json"))]
-    return [[*row[:2], *row[6:]] for row in markdown_rows(level_table(results))]
-
-
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
     **environment_pages.TABLES,
     "gallery-environments": environment_pages.gallery,
@@ -612,7 +606,6 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
     "differences-clevr": lambda: differences(CLEVR_ROBOT, keywords("CLEVR-Robot")),
     "audits": lambda: markdown_rows(audit_table(read_audits())),
-    "leaderboard": leaderboard,
     "model-levels": lambda: [
         [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)]
         for one in MODEL_LEVELS

@@ -4,9 +4,9 @@
 |---|---|
 | `random` | random actions |
 | `open loop` | the best fixed action sequence, searched on the measured tasks |
-| `blind` | imitation of the oracle from the time alone |
+| `timed` | imitation of the oracle from the time alone |
 | `muted` | imitation of the oracle from the observation without messages |
-| `hidden` | imitation of the oracle from the observation without the target |
+| `blind` | imitation of the oracle from the observation without the target |
 | `scrambled` | the scripted builder with the instruction of another task |
 
 | reference | |
@@ -18,7 +18,7 @@
 All of them play the test split of fold 0. Imitation learns from tasks of the same split: from all if it can be
 enumerated, else from others; from the training split where start positions or blocks identify the task. A level
 passes if no baseline exceeds `TOLERANCE` times chance: the success rate of the best player that always builds the same
-target. `blind`, `muted` and `hidden` have power if `full`, which trains alike, exceeds chance; otherwise the learner
+target. `timed`, `muted` and `blind` have power if `full`, which trains alike, exceeds chance; otherwise the learner
 may be unable to learn the level.
 """
 
@@ -35,18 +35,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from iglu_marl.benchmark.baselines import cells_of_tasks, expert_actions, imitate, open_loop, random_play
 from iglu_marl.benchmark.catalog import Level, find
-from iglu_marl.benchmark.controls import cells_of_tasks, expert_actions, imitate, open_loop, random_play
-from iglu_marl.benchmark.games import (
-    Observing,
-    is_builder,
-    judged,
-    muted,
-    reference_env,
-    seeing,
-    silent_architect,
-    team_of,
-)
+from iglu_marl.benchmark.controls import Change, Observing, muted, seeing
+from iglu_marl.benchmark.games import is_builder, judged, reference_env, silent_architect, team_of
 from iglu_marl.benchmark.splits import content_key, others, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
@@ -63,7 +55,7 @@ FORMAT, VERSION = "iglu_marl benchmark audit", 2
 AUDITS = Path(__file__).with_name("audits.json")
 """File of the audits that come with the package."""
 
-WITHOUT = ("random", "open loop", "blind", "muted", "hidden", "scrambled")
+WITHOUT = ("random", "open loop", "timed", "muted", "blind", "scrambled")
 WITH = ("full", "scripted", "oracle")
 CONTROLS = (*WITHOUT, *WITH)
 UNDEFINED = {
@@ -73,7 +65,7 @@ UNDEFINED = {
         "scripted": "nothing is said",
     },
     "team": {
-        **dict.fromkeys(("open loop", "blind", "full"), "the learner of the audits plays one builder"),
+        **dict.fromkeys(("open loop", "timed", "full"), "the learner of the audits plays one builder"),
         "scrambled": "what is said is about parts",
     },
     "symbols": {
@@ -99,8 +91,8 @@ class Control(NamedTuple):
 class Audit:
     """The controls of a level.
 
-    tasks: number of tasks that they played. chance: success rate of the best fixed target. controls: results by name;
-    None: not defined on the level.
+    tasks: number of tasks that they played. chance: success rate of the best fixed target of fold 0. controls: results
+    by name; None: not defined on the level.
     """
 
     level: str
@@ -108,6 +100,14 @@ class Audit:
     tasks: int
     chance: float
     controls: Mapping[str, Control | None]
+
+    @property
+    def constant(self) -> float:
+        """Success rate of the best fixed target that is chosen without knowing what is held out of a run.
+
+        Each target is tested in one fold, so that it is right in one of them.
+        """
+        return self.chance / max(rule.folds for rule in find(self.level).held_out)
 
     @property
     def best_without(self) -> float | None:
@@ -154,7 +154,7 @@ class Audit:
 
 def undefined(level: Level, control: str) -> str:
     """Return the reason why a control is not defined on a level; "" if it is."""
-    if control == "hidden" and not level.sees_target:
+    if control == "blind" and not level.sees_target:
         return "the builder never sees the target"
     family = "symbols" if level.is_pair and "vocabulary" in level.game else level.family
     return UNDEFINED.get(family, {}).get(control, "")
@@ -237,9 +237,9 @@ def audit(
             else Control(random_play(level, tested, rounds, _SEED), rounds * len(tested))
         ),
         "open loop": lambda: Control(open_loop(level, tested, steps, _SEED), len(tested), steps),
-        "blind": by_learning,
-        "muted": lambda: by_team("scripted", muted) if level.is_team else by_learning(*sees),
-        "hidden": lambda: by_learning(*sees),
+        "timed": by_learning,
+        "muted": lambda: by_team("scripted", Change(muted)) if level.is_team else by_learning(*sees),
+        "blind": lambda: by_learning(*sees),
         "scrambled": lambda: by_script("scripted", scramble=True),
         "full": lambda: by_learning(*sees, *missing),
         "scripted": lambda: by_script("scripted"),
@@ -289,7 +289,8 @@ def _scripted(
     for number, ((task, other), speaker) in enumerate(product([games[place] for place in order], speakers)):
         agents: dict[Role, Agent] = {Role.BUILDER: player}
         if speaker is not None:
-            agents[Role.ARCHITECT] = Observing(speaker, seeing(other.target_grid)) if scramble else speaker
+            shown = Change(seeing(other.target_grid))
+            agents[Role.ARCHITECT] = Observing(speaker, shown) if scramble else speaker
         found += judged(level, env, agents, task.replace(dialog=other.dialog), number).success
     env.close()
     return found / (number + 1), number + 1

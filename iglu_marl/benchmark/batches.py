@@ -6,13 +6,14 @@ A `BatchPlayer` acts in a batch of games. `AgentBatch` makes one from agents tha
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.benchmark.catalog import Level
+from iglu_marl.benchmark.controls import Change
 from iglu_marl.benchmark.games import Judged, judgement
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.kernels.records import PLACED, REMOVED
@@ -101,10 +102,6 @@ def _stacked(actions: Sequence[Any]) -> Any:
     return np.stack([np.asarray(action) for action in actions])
 
 
-def _same(observations: Any) -> Any:
-    return observations
-
-
 class BatchGame(NamedTuple):
     """A game to play. number: its seed."""
 
@@ -118,7 +115,7 @@ def judged_many(
     architect: BatchPlayer | None,
     builder: BatchPlayer,
     games: Sequence[BatchGame],
-    change: Mapping[str, Callable[[Any], Any]] | None = None,
+    change: Mapping[str, Change] | None = None,
     record: bool = False,
 ) -> list[tuple[Judged, dict[str, list[Any]]]]:
     """Play games side by side; return each outcome, as of `judged`, with the actions by role (with `record`).
@@ -129,7 +126,7 @@ def judged_many(
         architect: the architect of a two-agent level.
         builder: the builder.
         games: the games.
-        change: by agent, maps a batch of observations to the one that it gets.
+        change: what a control changes, by agent.
         record: whether to return the actions, as JSON.
 
     """
@@ -144,11 +141,14 @@ def judged_many(
     playing, changes = np.ones(len(games), np.bool_), np.zeros(len(games), np.int64)
     found: list[Any] = [None] * len(games)
     players = {BUILDER: builder} if architect is None else {ARCHITECT: architect, BUILDER: builder}
-    changed = {agent: (change or {}).get(agent, _same) for agent in players}
+    changes_by_agent = {agent: (change or {}).get(agent, Change()) for agent in players}
     acted: list[dict[str, Any]] = []  # of all games, by step
     while playing.any():
         own = {BUILDER: seen} if architect is None else seen
-        acts = {agent: player.act(changed[agent](own[agent])) for agent, player in players.items()}
+        acts = {
+            agent: changes_by_agent[agent].did(player.act(changes_by_agent[agent].see(own[agent])))
+            for agent, player in players.items()
+        }
         seen, _, *ends = env.step(acts[BUILDER] if architect is None else acts)
         terminated, truncated, _ = ends if architect is None else (part[BUILDER] for part in ends)
         if record:

@@ -55,6 +55,8 @@ FAMILIES: dict[Family, str] = {
     "team": "several architects or builders, who see or hold parts",
 }
 PAIRS: tuple[Family, ...] = ("symbols", "words", "partners", "team")
+CONTROLS = ("muted", "scrambled", "blind", "unsighted", "alone")
+"""Names of the controls of agents, see `iglu_marl.benchmark.controls`."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,14 @@ class Level:
     def is_live(self) -> bool:
         """Whether a scripted architect speaks inside a single-builder environment."""
         return bool(self.architects) and not self.is_pair
+
+    @property
+    def agent_controls(self) -> tuple[str, ...]:
+        """The controls that a result must have, one for each sense that the level claims; those of `CONTROLS`."""
+        if self.is_team:
+            return ("muted", "alone")
+        by_message = ("muted",) if self.is_live else ("muted", "scrambled")
+        return (*(("blind",) if self.sees_target else by_message), *(("unsighted",) * ("pov" in self.sees)))
 
     @property
     def folds(self) -> int:

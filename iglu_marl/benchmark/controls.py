@@ -1,194 +1,227 @@
-"""Trained shortcut baselines: action sequences, and imitation of an expert from a part of the observation."""
+"""Controls: games of the same agents without one of the senses, or partners, that a level claims to need.
+
+| control | levels | what is taken away |
+|---|---|---|
+| `muted` | with messages | the builders get empty dialogues |
+| `scrambled` | with messages of an architect or a task | the message is about the target of another game |
+| `blind` | whose builder sees the target | the builder sees the target of another game |
+| `unsighted` | whose builder sees pictures | half of the games have black pictures, half those of another game |
+| `alone` | of teams | only the first agent of each role acts |
+
+Pictures of another game come from a second environment with the other task, where the same actions are taken. Black
+pictures show what is reached where all games start alike, so that pictures of another game are one's own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.agents.oracle import OracleBuilder
-from iglu_marl.benchmark.catalog import Level, builder_env
-from iglu_marl.benchmark.demonstrations import grid_actions
-from iglu_marl.benchmark.games import BuilderGames, Features, features_for, judged, successes
-from iglu_marl.core.dialogue import Role
+from iglu_marl.benchmark.catalog import CONTROLS as CONTROLS
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.task import Task
-from iglu_marl.evaluation.open_loop import Score, search
-from iglu_marl.recording.rollout import Trajectory
+from iglu_marl.game.agent import Agent, is_idle
+from iglu_marl.recording.recorded_env import at_rest
 
-Floats = npt.NDArray[np.float32]
-Flags = npt.NDArray[np.bool_]
-
-TIMES = 64  # time bins of an episode
-HIDDEN = 128
-UPDATES, EPOCHS = 1000, 60  # the larger number of updates counts
-_RATE, _BATCH = 2e-3, 128  # of Adam
-_GAMES = 256  # demonstrations that are observed side by side
+Array = npt.NDArray[Any]
+See = Callable[[Any], Any]
 
 
-def cells_of_tasks(tasks: Sequence[Task]) -> Flags:
-    """Return the cells that any of the tasks fills, bool [9, 11, 11]."""
-    filled: Flags = np.any([(task.target_grid != 0) | (task.start_grid != 0) for task in tasks], axis=0)
-    return filled
+class Scheduled(NamedTuple):
+    """A game to play.
 
-
-def random_play(level: Level, tasks: Sequence[Task], rounds: int, seed: int) -> float:
-    """Return the success rate of random actions, over `rounds` episodes per task."""
-    games = BuilderGames(level, len(tasks), features_for(level, (), cells_of_tasks(tasks)))
-    rng, found = np.random.default_rng(seed), 0
-    for _ in range(rounds):
-        games.begin(tasks)
-        for _ in range(level.max_steps):
-            games.step(rng.integers(games.actions, size=games.count))
-            if not games.playing.any():
-                break
-        found += int(games.success.sum())
-    games.close()
-    return found / (rounds * len(tasks))
-
-
-def open_loop(level: Level, tasks: Sequence[Task], budget: int, seed: int) -> float:
-    """Search a fixed action sequence for these tasks and return its success rate.
-
-    level: a level. tasks: tasks for search and measurement. budget: environment steps; a try takes at most `max_steps`
-    per task. seed: seed of the search.
-    """
-    games = BuilderGames(level, len(tasks), features_for(level, (), cells_of_tasks(tasks)))
-
-    def played(actions: npt.NDArray[np.int64]) -> tuple[Flags, Score]:
-        games.begin(tasks)
-        total = 0.0
-        for action in actions:
-            _, rewards = games.step(np.full(games.count, action))
-            total += float(rewards.sum())
-            if not games.playing.any():
-                break
-        return games.success, (int(games.success.sum()), total)
-
-    tries = max(1, budget // (level.max_steps * len(tasks)))
-    found = search(played, (0, games.actions), level.max_steps, tries=tries, seed=seed)
-    games.close()
-    return found.share
-
-
-@dataclass
-class Imitator:
-    """A network with one hidden layer that imitates demonstrations from observation features and the time.
-
-    level: the level that it plays. features: encoder of its observations. weights: float32 arrays [inputs, HIDDEN],
-    [HIDDEN], [HIDDEN, actions], [actions]; the last TIMES inputs are the time, one-hot.
+    number: its seed. other: task whose message, target or pictures a control gets. partner: number of the partner.
+    dark: whether `unsighted` has black pictures.
     """
 
-    level: Level
-    features: Features
-    weights: list[Floats]
+    number: int
+    task: Task
+    other: Task
+    partner: int
+    dark: bool = False
 
-    def logits(self, features: Floats, step: int) -> Floats:
-        """Return the logits of all actions in a step of an episode, float32 [n, actions]."""
-        return self._forward(np.concatenate([features, times(self.level, [step] * len(features))], axis=1))[1]
-
-    def _forward(self, inputs: Floats) -> tuple[Floats, Floats]:
-        first, bias, second, last = self.weights
-        hidden: Floats = np.maximum(inputs @ first + bias, 0)
-        return hidden, hidden @ second + last
-
-    def successes(self, tasks: Sequence[Task]) -> Flags:
-        """Play one game per task with the most probable actions; return the successes, bool [n]."""
-        return successes(
-            self.level, tasks, self.features, lambda seen, step: self.logits(seen, step).argmax(1)
-        )
-
-    def fit(self, inputs: Floats, actions: npt.NDArray[np.int64], updates: int, seed: int) -> None:
-        """Maximise the log likelihood of actions, int64 [n], for inputs, float32 [n, inputs], by Adam."""
-        rng = np.random.default_rng(seed)
-        moments = [np.zeros((2, *part.shape), np.float32) for part in self.weights]
-        for count in range(1, updates + 1):
-            chosen = rng.integers(len(inputs), size=_BATCH)
-            scale = float(_RATE * np.sqrt(1 - 0.999**count) / (1 - 0.9**count))
-            gradients = self._gradients(inputs[chosen], actions[chosen])
-            for weight, gradient, (mean, square) in zip(self.weights, gradients, moments, strict=True):
-                mean += 0.1 * (gradient - mean)
-                square += 0.001 * (gradient**2 - square)
-                weight += scale * mean / (np.sqrt(square) + 1e-8)
-
-    def _gradients(self, inputs: Floats, actions: npt.NDArray[np.int64]) -> list[Floats]:
-        hidden, logits = self._forward(inputs)
-        chances = np.exp(logits - logits.max(axis=1, keepdims=True))
-        slope = -chances / chances.sum(axis=1, keepdims=True)
-        slope[np.arange(len(actions)), actions] += 1
-        slope /= len(actions)
-        back = (slope @ self.weights[2].T) * (hidden > 0)
-        return [inputs.T @ back, back.sum(axis=0), hidden.T @ slope, slope.sum(axis=0)]
+    def heard(self, control: str, architect: Any) -> Task:
+        """Return the task, `scrambled` with the dialogue of the other one where no architect speaks."""
+        if control == "scrambled" and architect is None:
+            return self.task.replace(dialog=self.other.dialog)
+        return self.task
 
 
-def times(level: Level, steps: Sequence[int]) -> Floats:
-    """Return the time of steps of an episode, one-hot, float32 [n, TIMES]."""
-    bins = np.minimum(np.array(steps) * min(1, TIMES / level.max_steps), TIMES - 1).astype(int)
-    return np.eye(TIMES, dtype=np.float32)[bins]
+def _same(value: Any) -> Any:
+    return value
 
 
-def expert_actions(level: Level, tasks: Sequence[Task]) -> tuple[list[Task], list[list[int]]]:
-    """Return the tasks that an expert with the target completes by the level's rule, and its actions in each."""
-    if level.controls == "grid":
-        return list(tasks), [grid_actions(task) for task in tasks]
-    env = builder_env(level, "test", alone=True, sees=("grid", "pose"))
-    builder = OracleBuilder.for_env(env, level="fast")
-    done, found = [], []
-    for task in tasks:
-        kept: list[int] = []
+@dataclass(frozen=True)
+class Change:
+    """What a control changes for an agent.
 
-        def keep(game: Trajectory, kept: list[int] = kept) -> None:
-            kept += [int(turn.action) for turn in game.turns]
-
-        if judged(level, env, {Role.BUILDER: builder}, task, 0, keep).success:
-            done.append(task)
-            found.append(kept)
-    env.close()
-    return done, found
-
-
-def imitate(
-    level: Level,
-    tasks: Sequence[Task],
-    demonstrations: Sequence[Sequence[int]],
-    sees: Sequence[str],
-    seed: int,
-    *,
-    cells: Flags | None = None,
-    updates: int | None = None,
-) -> Imitator:
-    """Train an `Imitator` on demonstrations.
-
-    level: a level. tasks: tasks of the demonstrations. demonstrations: the actions of an expert in each. sees:
-    observation fields of `Features`; () trains on the time alone. seed: seed of the weights and batches. cells: cells
-    of the grids to observe; None: those that the tasks fill. updates: number of batches;
-    None: `UPDATES`, or `EPOCHS` passes over all steps if these are more.
+    see: maps an observation, or a batch of them, to those that the agent gets. did: called with each action.
     """
-    features = features_for(level, sees, cells_of_tasks(tasks) if cells is None else cells)
-    inputs: list[Floats] = []
-    targets: list[int] = []
-    games = BuilderGames(level, min(_GAMES, len(tasks)), features)
-    for first in range(0, len(tasks), games.count):
-        part = list(demonstrations[first : first + games.count])
-        own = list(tasks[first : first + games.count])
-        seen = games.begin(own + own[:1] * (games.count - len(own)))
-        for step in range(max(map(len, part))):
-            alive = [number for number, actions in enumerate(part) if step < len(actions)]
-            inputs.append(np.concatenate([seen[alive], times(level, [step] * len(alive))], axis=1))
-            targets += [part[number][step] for number in alive]
-            acts = np.zeros(games.count, np.int64)
-            acts[alive] = targets[len(targets) - len(alive) :]
-            seen, _ = games.step(acts)
-    count = games.actions
-    games.close()
-    data = np.concatenate(inputs)
-    rng, width = np.random.default_rng(seed), data.shape[1]
-    shapes = ((width, HIDDEN), (HIDDEN,), (HIDDEN, count), (count,))
-    sizes = (np.sqrt(2 / width), 0, 0.01, 0)
-    weights = [
-        (rng.normal(size=shape) * size).astype(np.float32) for shape, size in zip(shapes, sizes, strict=True)
-    ]
-    policy = Imitator(level, features, weights)
-    policy.fit(data, np.array(targets), updates or max(UPDATES, EPOCHS * len(data) // _BATCH), seed)
-    return policy
+
+    see: See = _same
+    did: See = _same
+
+
+def changes_of(
+    control: str,
+    games: Sequence[Scheduled],
+    players: Sequence[Any],
+    second_env: Callable[[], Any],
+    batch: bool = False,
+) -> dict[Any, Change]:
+    """Return by player what a control changes in a game, or in games side by side (`batch`).
+
+    Args:
+        control: name of the control; "": none.
+        games: the games; one without `batch`.
+        players: roles, or names of agents.
+        second_env: returns a second environment like that of the games.
+        batch: whether observations and actions are batches.
+
+    """
+    builders = [player for player in players if role_of(player) is Role.BUILDER]
+    architects = [player for player in players if player not in builders]
+    if control == "muted":
+        return dict.fromkeys(builders, Change(muted))
+    if control in ("blind", "scrambled"):
+        targets = np.stack([game.other.target_grid for game in games])
+        change = Change(seeing(targets if batch else targets[0]))
+        return dict.fromkeys(builders if control == "blind" else architects, change)
+    if control == "unsighted":
+        pictures = OtherPictures(games, list(map(_agent_of, players)), second_env, batch)
+        return {player: pictures.change(_agent_of(player)) for player in players}
+    return {}
+
+
+def _agent_of(player: Any) -> str:
+    return str(player) if "_" in str(player) else f"{player}_0"
+
+
+def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the observation with an empty dialogue."""
+    dialog = observation["dialog"]
+    if isinstance(dialog, str):
+        return {**observation, "dialog": ""}
+    silence = np.full_like(dialog, "") if dialog.dtype == object else np.zeros_like(dialog)
+    return {**observation, "dialog": silence}
+
+
+def seeing(target: Array) -> See:
+    """Return a function that replaces the target in an observation."""
+    return lambda observation: {**observation, "target_grid": target.astype(observation["target_grid"].dtype)}
+
+
+class OtherPictures:
+    """Pictures of other games in place of those of some games: black ones, or those of the games' other tasks.
+
+    games: the games, with other tasks. agents: names of all agents. second_env: returns the environment of the other
+    tasks, in which the agents' actions are repeated. batch: whether observations and actions are batches.
+    """
+
+    def __init__(
+        self, games: Sequence[Scheduled], agents: Sequence[str], second_env: Callable[[], Any], batch: bool
+    ) -> None:
+        self._games, self._agents, self._second_env, self._batch = games, agents, second_env, batch
+        self._dark = np.array([game.dark for game in games])
+        self._env: Any = None
+        self._observed: Any = None
+        self._actions: dict[str, Any] = {}
+        self._over = False
+
+    def change(self, agent: str) -> Change:
+        """Return the change for an agent: builders see other pictures, and the actions of all are repeated."""
+
+        def see(observation: Mapping[str, Any]) -> Mapping[str, Any]:
+            return self._see(agent, observation) if "pov" in observation else observation
+
+        def did(action: Any) -> Any:
+            self._actions[agent] = action
+            return action
+
+        return Change(see, did)
+
+    def _see(self, agent: str, observation: Mapping[str, Any]) -> Mapping[str, Any]:
+        pictures = np.zeros_like(observation["pov"])
+        if not self._dark.all():
+            self._follow()
+            own = self._observed if len(self._agents) == 1 else self._observed[agent]
+            shown = ~self._dark if self._batch else ...
+            pictures[shown] = own["pov"][shown]
+        return {**observation, "pov": pictures}
+
+    def _follow(self) -> None:
+        """Start the games of the other tasks, or repeat the actions there as soon as all agents have acted."""
+        if self._env is None:
+            self._env = self._second_env()
+            seeds, tasks = [game.number for game in self._games], [game.other for game in self._games]
+            start: Any = (seeds, tasks) if self._batch else (seeds[0], tasks[0])
+            self._observed, _ = self._env.reset(seed=start[0], options={"task": start[1]})
+        elif len(self._actions) == len(self._agents) and not self._over:
+            alone = len(self._agents) == 1
+            self._observed, _, *ends, _ = self._env.step(
+                self._actions[self._agents[0]] if alone else self._actions
+            )
+            self._actions = {}
+            if not self._batch:
+                self._over = any(ends) if alone else not self._env.agents
+
+
+class Observing:
+    """An agent that a control changes.
+
+    change: what the control changes. task: task that a privileged agent gets instead of the episode's.
+    """
+
+    def __init__(self, agent: Agent, change: Change, task: Task | None = None) -> None:
+        self.agent, self.change, self.task = agent, change, task
+        self.privileged = getattr(agent, "privileged", False)
+
+    def reset(self, role: Role, seed: int | None, **options: Any) -> None:
+        """Reset the agent."""
+        if self.task is not None and "task" in options:
+            options["task"] = self.task
+        self.agent.reset(role, seed, **options)
+
+    def act(self, observation: Any) -> Any:
+        """Return the agent's action for the changed observation."""
+        return self.change.did(self.agent.act(self.change.see(observation)))
+
+    @property
+    def idle(self) -> bool:
+        """Whether the agent is idle."""
+        return is_idle(self.agent)
+
+    def close(self) -> None:
+        """Close the agent."""
+        self.agent.close()
+
+
+class Resting:
+    """An agent that does nothing. space: its action space."""
+
+    idle = True
+
+    def __init__(self, space: Any) -> None:
+        self._rest = at_rest(space)
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Do nothing."""
+
+    def act(self, observation: Any) -> Any:
+        """Return the action of doing nothing."""
+        return self._rest
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def alone(team: Mapping[str, Agent], env: Any) -> dict[str, Agent]:
+    """Return a team of which only the first agent of each role acts."""
+    return {
+        name: agent if name.endswith("_0") else Resting(env.action_space(name))
+        for name, agent in team.items()
+    }

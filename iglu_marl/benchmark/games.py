@@ -20,7 +20,7 @@ from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation.metrics import intersection_counts
-from iglu_marl.game.agent import Agent, is_idle
+from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory, play
 
 Array = npt.NDArray[Any]
@@ -229,51 +229,6 @@ def judgement(level: Level, game: Trajectory, changes: int, steps: int) -> Judge
     )
     success = level.is_success(game.task, game.completed, changes)
     return Judged(success, game.completed, float(counts.f1), changes, steps)
-
-
-class Observing:
-    """An agent that acts on `change(observation)`.
-
-    change: maps an observation to the one that the agent gets. task: task that a privileged agent gets instead of the
-    episode's.
-    """
-
-    def __init__(self, agent: Agent, change: Callable[[Any], Any], task: Task | None = None) -> None:
-        self.agent, self.change, self.task = agent, change, task
-        self.privileged = getattr(agent, "privileged", False)
-
-    def reset(self, role: Role, seed: int | None, **options: Any) -> None:
-        """Reset the agent."""
-        if self.task is not None and "task" in options:
-            options["task"] = self.task
-        self.agent.reset(role, seed, **options)
-
-    def act(self, observation: Any) -> Any:
-        """Return the agent's action for the changed observation."""
-        return self.agent.act(self.change(observation))
-
-    @property
-    def idle(self) -> bool:
-        """Whether the agent is idle."""
-        return is_idle(self.agent)
-
-    def close(self) -> None:
-        """Close the agent."""
-        self.agent.close()
-
-
-def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the observation with an empty dialogue."""
-    dialog = observation["dialog"]
-    if isinstance(dialog, str):
-        return {**observation, "dialog": ""}
-    silence = np.full_like(dialog, "") if dialog.dtype == object else np.zeros_like(dialog)
-    return {**observation, "dialog": silence}
-
-
-def seeing(target: Array) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Return a function that replaces the target in an observation."""
-    return lambda observation: {**observation, "target_grid": target.astype(observation["target_grid"].dtype)}
 
 
 def silent_architect(env: Any) -> Agent:

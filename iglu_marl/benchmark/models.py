@@ -31,6 +31,7 @@ from iglu_marl.benchmark.catalog import find
 from iglu_marl.benchmark.model_players import PLAYERS
 from iglu_marl.benchmark.model_tasks import Maker, RoundsGame
 from iglu_marl.benchmark.splits import Structures, content_digest
+from iglu_marl.core import schema
 from iglu_marl.core.arguments import MAX_SEED, as_count
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, ServiceRefusedError
@@ -259,6 +260,40 @@ class GameRow(NamedTuple):
     replies: Sequence[str] = ()
 
 
+_TEXT, _COUNT, _ANY = schema.some_text(10_000), schema.whole(), schema.Field(lambda value: True, "any value")
+ROW_SCHEMA: Mapping[str, Any] = {
+    "game": _COUNT,
+    "unit": _TEXT,
+    "score": schema.number(0, 1),
+    "success": schema.FLAG,
+    **dict.fromkeys(("rounds", "right"), _COUNT),
+    "actions": (_COUNT, _COUNT, _COUNT),
+    **dict.fromkeys(("wrong", "questions", "needless", "missing", "words", "unread"), _COUNT),
+    **dict.fromkeys(("requests", "prompt_tokens", "completion_tokens"), _COUNT),
+    "cost": schema.number(),
+    "failures": schema.Entries(_TEXT, _COUNT),
+    "replies": [schema.Field(lambda value: isinstance(value, str), "a text")],
+}
+FILE_SCHEMA: Mapping[str, Any] = {
+    "format": schema.one_of(FORM[:1]),
+    "version": schema.one_of(FORM[1:]),
+    "level": _TEXT,
+    "name": _TEXT,
+    "count": _COUNT,
+    "tasks": schema.hexadecimal(12),
+    "seed": schema.Maybe(_COUNT),
+    "profile": schema.Entries(_TEXT, _ANY),
+    "rows": [ROW_SCHEMA],
+    "failed": _COUNT,
+    "served": [_TEXT],
+    "commitment": schema.text("([0-9a-f]{64})?", "64 hexadecimal digits, or none"),
+    "date": schema.text("[0-9]{4}-[0-9]{2}-[0-9]{2}", "a date YYYY-MM-DD"),
+    "command": _TEXT,
+    "versions": schema.Entries(_TEXT, _TEXT),
+}
+"""All keys of a result file of the benchmark of language models."""
+
+
 def outcome(level: ModelLevel, number: int, seed: int, game: TextGame) -> GameRow:
     """Judge a game that is over.
 
@@ -360,10 +395,16 @@ class ModelResult:
         place = f"{path} is no result of the benchmark of language models"
         with wrap_errors(place):
             content = parse_json(read_file(Path(path), 512 * MIB), place)
-            if (content.pop("format"), content.pop("version")) != FORM:
-                raise DataError(f"expected the format {FORM[0]!r}, version {FORM[1]}")
+            schema.check(FILE_SCHEMA, content)
             find_level(content["level"])
-            return cls(**{**content, "rows": [GameRow(**row) for row in content["rows"]]})
+            rows = [GameRow(**row) for row in content["rows"]]
+            games = [row.game for row in rows]
+            if games != sorted(set(games)) or games[-1:] > [content["count"] - 1]:
+                raise DataError(
+                    f"rows has the games {games!s:.60}, expected some of 0..{content['count'] - 1} in order"
+                )
+            fields = {name: value for name, value in content.items() if name not in ("format", "version")}
+            return cls(**{**fields, "rows": rows})
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file."""

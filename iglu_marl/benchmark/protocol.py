@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -16,30 +17,28 @@ import numpy as np
 
 from iglu_marl.benchmark.batches import AgentBatch, BatchGame, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, find, make
+from iglu_marl.benchmark.controls import Observing, Scheduled, alone, changes_of
 from iglu_marl.benchmark.games import (
     BACKGROUND,
     Judged,
-    Observing,
     background,
     judged,
-    muted,
     plays_itself,
     reference_env,
-    seeing,
     team_of,
 )
-from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result
+from iglu_marl.benchmark.results import EpisodeRow, Recordings, Result, Run, means, read_result
 from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
-from iglu_marl.core.dialogue import Role, role_of
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import RAY_PARTS, do_jobs, each, slices
 from iglu_marl.core.parsing import parse_json, wrap_errors
+from iglu_marl.core.schema import Entries, Field, check, some_text
 from iglu_marl.core.task import Task
 from iglu_marl.core.versions import versions
-from iglu_marl.envs.two_agent import ROLES
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.evaluation.selection import factory
-from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory
 from iglu_marl.recording.values import from_json, name_of, player_of, to_json
 
@@ -82,10 +81,10 @@ def run(
         seeds: seeds of the training runs, which determine what is held out of each; (): 0, 1, ….
         curves: for each run, [(environment steps, success rate)] during training.
         budget: environment steps of training.
-        controls: whether to measure the same agents "muted", "scrambled" or with another target ("hidden").
+        controls: whether to measure the same agents in the `Level.agent_controls`, too.
         command: command that trained and measured the agents.
         output: path of the result file.
-        record: whether to keep all games beside the result file, for `verify`.
+        record: whether to keep all games, also of the controls, beside the result file, for `verify`.
         ray: address of a Ray cluster that plays the games, "auto" or "local" (see `core.jobs.do_jobs`); "": none. Does
             not change the result.
         progress: called with a line of text for each part of the games, and with the `Result.flags` that do not depend
@@ -119,11 +118,11 @@ def run(
     for number, measured in do_jobs(each(partial(_measure, job)), parts, ray=ray):
         done[number] = measured
         progress(f"{level.name} part {len(done)} of {len(parts)}")
-    found, rows, tasks, lines = [], [], [], []
+    found, rows, tasks = [], [], []
+    kinds = ("", *(level.agent_controls if controls else ()))
     for place, seed in enumerate(numbers):
         own = [done[place * len(ends) + number] for number in range(len(ends))]
         rows += [row for part in own for row in part.rows]
-        lines += [line for part in own for line in part.lines]
         tasks += [task for part in own for task in part.tasks]
         taken = {
             control: float(np.mean([won for part in own for won in part.controls[control]]))
@@ -132,11 +131,12 @@ def run(
         curve = tuple((int(steps), float(share)) for steps, share in curves[place]) if curves else ()
         found.append(Run(seed, means(rows[-episodes:]), taken, curve))
     privileged = any(part.privileged for part in done.values())
-    kept = ("", "")
+    kept = None
     if record and output is not None:
+        lines = [line for kind in kinds for part in range(len(parts)) for line in done[part].lines[kind]]
         text = "\n".join(lines) + "\n"
         path = write_text(Path(output).with_suffix(".games.jsonl"), text)
-        kept = (path.name, hashlib.sha256(text.encode()).hexdigest())
+        kept = Recordings(path.name, hashlib.sha256(text.encode()).hexdigest(), len(lines))
     result = Result(
         level.name, level.digest, name, split, episodes, digest_of(tasks), budget, tuple(found), command, versions(),
         rows=tuple(rows), privileged=privileged, own_actions=own_actions.pop(), recordings=kept,
@@ -214,11 +214,14 @@ class _Part(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """Result of a part: rows, tasks and lines of recorded games, and the successes of each control."""
+    """Result of a part.
+
+    rows: its episodes. tasks: their tasks. lines: recorded games by control ("": none). controls: successes by control.
+    """
 
     rows: list[EpisodeRow]
     tasks: list[Task]
-    lines: list[str]
+    lines: dict[str, list[str]]
     controls: dict[str, list[bool]]
     privileged: bool
 
@@ -230,37 +233,30 @@ def _measure(job: _Job, part: _Part) -> _Measured:
         games = _scheduled(table.level, job.split, seed, job.episodes, len(table.partners))[
             part.first : part.end
         ]
-        played = list(table.play(games, "", job.record))
-        taken = {
-            control: [game.success for game, _ in table.play(games, control)]
-            for control in _controls_of(job.level) * job.controls
-        }
+        kinds = ("", *(job.level.agent_controls if job.controls else ()))
+        played = {kind: list(table.play(games, kind, job.record)) for kind in kinds}
         rows = [
             EpisodeRow(
-                seed, content_digest(game.task), table.partners[game.partner][0], game.number, **one._asdict()
+                seed,
+                content_digest(game.task),
+                table.partners[game.partner][0],
+                game.number,
+                **outcome._asdict(),
             )
-            for (one, _), game in zip(played, games, strict=True)
+            for (outcome, _), game in zip(played[""], games, strict=True)
         ]
-        lines = [json.dumps(actions, separators=(",", ":")) for _, actions in played]
+        lines = {
+            kind: [json.dumps(actions, separators=(",", ":")) for _, actions in own]
+            for kind, own in played.items()
+        }
+        taken = {kind: [outcome.success for outcome, _ in played[kind]] for kind in kinds[1:]}
         return _Measured(rows, [game.task for game in games], lines, taken, table.privileged)
-
-
-class Scheduled(NamedTuple):
-    """A game to play.
-
-    number: its seed. other: task whose message or target a control gets. partner: number of the partner.
-    """
-
-    number: int
-    task: Task
-    other: Task
-    partner: int
 
 
 def _scheduled(level: Level, split: SplitName, seed: int, episodes: int, partners: int) -> list[Scheduled]:
     """Return the games of a run: every task with every partner, and again.
 
-    Over repeated tasks, a control gets each of the other tasks in turn.
+    Over repeated tasks, a control gets each of the other tasks in turn, and every other time dark pictures.
     """
     tasks = some_of(level.tasks(split), -(-episodes // partners))
     rest = others(tasks)
@@ -269,7 +265,7 @@ def _scheduled(level: Level, split: SplitName, seed: int, episodes: int, partner
     for number in range(episodes):
         turn, place = divmod(number // partners, len(tasks))
         other = rest[place][(first[place] + turn) % len(rest[place])]
-        found.append(Scheduled(number, tasks[place], other, number % partners))
+        found.append(Scheduled(number, tasks[place], other, number % partners, bool((turn + place) % 2)))
     return found
 
 
@@ -292,12 +288,6 @@ def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
     return architect, builder
 
 
-def _controls_of(level: Level) -> tuple[str, ...]:
-    if level.sees_target:
-        return ("hidden",)
-    return ("muted",) if level.is_live or level.is_team else ("muted", "scrambled")
-
-
 class _Table:
     """The environment of a run with its agents, made for an environment of the training split."""
 
@@ -307,7 +297,7 @@ class _Table:
         architect, builder = pairs[place]
         self._made = reference_env if plays_itself(builder) else make
         self.level, self._split, twin = level, split, self._made(level, "train")
-        self._envs: dict[int, Any] = {}
+        self._envs: dict[tuple[int, bool], Any] = {}
         self._team = team_of(level, twin, architect, builder)
         two = hasattr(twin, "possible_agents") and not level.is_team
         found = _partners(level, split, pairs, seeds, place) if two else [("", None, builder)]
@@ -334,12 +324,12 @@ class _Table:
             if hasattr(part, "close"):
                 part.close()
 
-    def _env(self, count: int = 0) -> Any:
-        """Return the environment of `count` games, or of single ones (0)."""
-        if count not in self._envs:
+    def _env(self, count: int = 0, second: bool = False) -> Any:
+        """Return the environment of `count` games, or of single ones (0), or a second one like it."""
+        if (count, second) not in self._envs:
             made = partial(make, num_envs=count, copy=False) if count else self._made
-            self._envs[count] = made(self.level, self._split)
-        return self._envs[count]
+            self._envs[count, second] = made(self.level, self._split)
+        return self._envs[count, second]
 
     def play(
         self, games: Sequence[Scheduled], control: str, record: bool = False
@@ -350,15 +340,15 @@ class _Table:
             return
         for game in games:
             _, architect, builder = self.partners[game.partner]
-            changes = _changes(control, game.other.target_grid)
-            known = game.other if control == "hidden" else None
-            agents: dict[Any, Agent] = {Role.BUILDER: builder, Role.ARCHITECT: architect}
+            pair: dict[Any, Any] = {Role.BUILDER: builder, Role.ARCHITECT: architect}
+            agents = self._team or {player: agent for player, agent in pair.items() if agent is not None}
+            if control == "alone":
+                agents = alone(agents, self._env())
+            changes = changes_of(control, [game], list(agents), partial(self._env, second=True))
+            known = game.other if control == "blind" else None
             agents = {
-                player: Observing(agent, changes[role_of(player)], known)
-                if role_of(player) in changes
-                else agent
-                for player, agent in (self._team or agents).items()
-                if agent is not None
+                player: Observing(agent, changes[player], known) if player in changes else agent
+                for player, agent in agents.items()
             }
             actions: dict[str, list[Any]] = {name_of(role): [] for role in agents if record}
 
@@ -366,7 +356,7 @@ class _Table:
                 for turn in game.turns if actions else ():
                     actions[name_of(turn.role)].append(to_json(turn.action))
 
-            task = _heard(game, control, architect)
+            task = game.heard(control, architect)
             yield judged(self.level, self._env(), agents, task, game.number, keep), actions
 
     def _play_together(
@@ -375,32 +365,18 @@ class _Table:
         """Play the games of each partner side by side."""
         found: dict[int, tuple[Judged, dict[str, list[Any]]]] = {}
         for partner, (_, architect, builder) in enumerate(self.partners):
-            own = [number for number, game in enumerate(games) if game.partner == partner]
-            if not own:
+            numbers = [number for number, game in enumerate(games) if game.partner == partner]
+            if not numbers:
                 continue
-            changes = _changes(control, np.stack([games[number].other.target_grid for number in own]))
-            change = {agent: changes[role] for agent, role in ROLES.items() if role in changes}
-            batch = [
-                BatchGame(games[number].number, _heard(games[number], control, architect)) for number in own
-            ]
+            own = [games[number] for number in numbers]
+            batch = [BatchGame(game.number, game.heard(control, architect)) for game in own]
+            players = [BUILDER] if architect is None else [ARCHITECT, BUILDER]
+            second_env = partial(self._env, len(own), second=True)
+            change = changes_of(control, own, players, second_env, batch=True)
             env = self._env(len(own))
             played = judged_many(self.level, env, architect, builder, batch, change, record)
-            found.update(zip(own, played, strict=True))
+            found.update(zip(numbers, played, strict=True))
         return [found[number] for number in range(len(games))]
-
-
-def _changes(control: str, target: Any) -> dict[Role, Callable[[Any], Any]]:
-    """Return by role how a control changes observations. target: that of another task."""
-    if control == "muted":
-        return {Role.BUILDER: muted}
-    return {Role.BUILDER if control == "hidden" else Role.ARCHITECT: seeing(target)} if control else {}
-
-
-def _heard(game: Scheduled, control: str, architect: Any) -> Task:
-    """Return the task, scrambled with the dialogue of another one where no architect speaks."""
-    if control == "scrambled" and architect is None:
-        return game.task.replace(dialog=game.other.dialog)
-    return game.task
 
 
 def _speaker(spec: Any, env: Any, together: bool) -> Any:
@@ -441,9 +417,14 @@ class Repeating:
         self._actions, self._next = [from_json(action) for action in actions], 0
 
     @property
+    def left(self) -> int:
+        """Number of actions that are left."""
+        return len(self._actions) - self._next
+
+    @property
     def idle(self) -> bool:
         """Whether at most one action is left, after which a game that stood still ends."""
-        return self._next >= len(self._actions) - 1
+        return self.left <= 1
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Do nothing."""
@@ -462,44 +443,58 @@ class Repeating:
 def verify(path: str | os.PathLike[str]) -> int:
     """Check a result file against its level, replay its recorded games, and return their number.
 
-    Tasks and successes must follow from level, seeds and number of episodes; recorded games must have the outcomes of
-    the file. Returns 0 if no games were recorded.
+    Tasks and successes must follow from level, seeds and number of episodes. Recorded games must have the outcomes of
+    the file, and those of controls its success rates. Returns 0 if no games were recorded. What a file lacks is no
+    error: see `Result.faults`.
 
     Raises:
         DataError: if anything differs.
 
     """
     result = read_result(path)
-    level, each, at = find(result.level), result.episodes, 0
-    lines = _recorded(Path(path), result) if result.recordings[0] else []
+    level, each = find(result.level), result.episodes
+    lines = _recorded(Path(path), result)
     tasks = []
-    for run in result.runs:
-        own = level.fold(run.seed)
-        rows = result.rows[at : at + each]
+    for number, run in enumerate(result.runs):
+        place, own = f"{path}, run {run.seed}", level.fold(run.seed)
+        rows = result.rows[number * each :][:each]
         partners = list(dict.fromkeys(row.partner for row in rows))
-        _expect_partners(f"{path}, run {run.seed}", own, result, partners, run.seed)
-        made = reference_env if result.own_actions else make
-        env = made(own, result.split) if lines else None
+        _expect_partners(place, own, result, partners, run.seed)
         games = _scheduled(own, result.split, run.seed, each, len(partners))
-        for number, (game, row) in enumerate(zip(games, rows, strict=True)):
-            place = f"{path}, episode {number} of run {run.seed}"
+        tasks += [game.task for game in games]
+        blocks = [lines[start + number * each :][:each] for start in range(0, len(lines), len(result.rows))]
+        outcomes = _replay_all(place, own, result, games, blocks)
+        for episode, (game, row) in enumerate(zip(games, rows, strict=True)):
             won = level.is_success(game.task, row.completed, row.changes)
             expected = row._replace(
                 task=content_digest(game.task), partner=partners[game.partner], success=won
             )
-            if env is not None:
-                with wrap_errors(f"{place} cannot be replayed"):
-                    outcome = _replay(own, env, lines[at + number], game.task, row.seed)
-                expected = expected._replace(**outcome._asdict())
+            if outcomes:
+                expected = expected._replace(**outcomes[0][episode]._asdict())
             if row != expected:
-                raise DataError(f"{place} is {row}, expected {expected}")
-        if env is not None:
-            env.close()
-        tasks += [game.task for game in games]
-        at += each
+                raise DataError(f"{path}, episode {episode} of run {run.seed} is {row}, expected {expected}")
+        for (control, share), played in zip(run.controls.items(), outcomes[1:], strict=False):
+            if abs(share - float(np.mean([outcome.success for outcome in played]))) > 1e-9:
+                raise DataError(f"{place}: {control} is {share}, expected that of its recorded games")
     if (found := digest_of(tasks)) != result.tasks:
         raise DataError(f"{path}: tasks is {result.tasks}, expected {found}")
     return len(lines)
+
+
+def _replay_all(
+    place: str, level: Level, result: Result, games: Sequence[Scheduled], blocks: Sequence[Sequence[str]]
+) -> list[list[Judged]]:
+    """Replay the recorded games of a run, a block for the episodes and for each control; return the outcomes."""
+    if not blocks:
+        return []
+    found: list[list[Judged]] = []
+    with closing((reference_env if result.own_actions else make)(level, result.split)) as env:
+        for kind, lines in zip(("", *result.runs[0].controls), blocks, strict=False):
+            found.append([])
+            for game, line in zip(games, lines, strict=True):
+                with wrap_errors(f"{place}, {kind or 'episode'} {game.number} cannot be replayed"):
+                    found[-1].append(_replay(level, env, line, game.task, game.number))
+    return found
 
 
 def replayed(
@@ -533,8 +528,13 @@ def _replay(
 ) -> Judged:
     """Play the actions of a line of recorded games."""
     actions = parse_json(line, f"the game {seed}")
+    check(Entries(some_text(20), [Field(lambda _: True, "an action")]), actions, "the game")
     agents = {player_of(name): Repeating(part) for name, part in actions.items()}
-    return judged(level, env, agents, task, seed, on_step=on_step)
+    outcome = judged(level, env, agents, task, seed, on_step=on_step)
+    for name, agent in agents.items():
+        if agent.left:
+            raise DataError(f"the game is over before the last {agent.left} recorded actions of {name}")
+    return outcome
 
 
 def _expect_partners(place: str, level: Level, result: Result, partners: Sequence[str], seed: int) -> None:
@@ -554,13 +554,15 @@ def _expect_partners(place: str, level: Level, result: Result, partners: Sequenc
 
 
 def _recorded(path: Path, result: Result) -> list[str]:
-    """Return the lines of the recorded games of a result."""
-    games, expected = path.with_name(result.recordings[0]), result.recordings[1]
+    """Return the lines of the recorded games of a result: of its episodes, then of each control."""
+    if result.recordings is None:
+        return []
+    games, expected = path.with_name(result.recordings.file), result.recordings.sha256
     with wrap_errors(f"{games} cannot be read"):
         content = games.read_bytes()
     if (found := hashlib.sha256(content).hexdigest()) != expected:
         raise DataError(f"the SHA-256 of {games} is {found}, expected {expected}")
     lines = content.decode().splitlines()
-    if len(lines) != len(result.rows):
-        raise DataError(f"{games} has {len(lines)} games, expected {len(result.rows)}")
+    if len(lines) != result.recordings.games:
+        raise DataError(f"{games} has {len(lines)} games, expected {result.recordings.games}")
     return lines

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits
+from iglu_marl.benchmark.catalog import CONTROLS as AGENT_CONTROLS
 from iglu_marl.benchmark.catalog import FAMILIES, find, levels
-from iglu_marl.benchmark.results import CONTROLS as OWN_CONTROLS
 from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import json_ready, made_folder, write_text
@@ -33,6 +33,7 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
     |---|---|
     | success, low, high | success rate with its interval |
     | contents | number of different contents |
+    | audit: chance | success rate of a fixed target (`Audit.constant`) |
     | flags | what to know before comparing the result (`Result.flags`), separated by "; " |
     | agent: … | controls of the agent itself, means over runs |
     | audit: … | controls of the level, None if missing |
@@ -48,11 +49,9 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
         )
         row |= {name: result.interval(name).value for name in ("completed", "f1", "steps")}
         row |= {"budget": result.budget, "contents": result.contents}
-        for name in OWN_CONTROLS:
-            taken = [run.controls[name] for run in result.runs if name in run.controls]
-            row[f"agent: {name}"] = float(np.mean(taken)) if taken else None
+        row |= {f"agent: {name}": result.control(name) for name in AGENT_CONTROLS}
         audit = known.get(result.level)
-        row["audit: chance"] = audit.chance if audit else None
+        row["audit: chance"] = audit.constant if audit else None
         row["flags"] = "; ".join(result.flags(row["audit: chance"]))
         for name in CONTROLS:
             control = audit.controls.get(name) if audit else None
@@ -64,11 +63,12 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
 def totals(results: Sequence[Result]) -> dict[str, dict[str, Interval]]:
     """Return the interquartile mean over levels and runs, by agent and family ("all": the whole benchmark).
 
-    Families with results on one level are left out. Runs are resampled within their level.
+    Results with faults and families with results on one level are left out. Runs are resampled within their level.
     """
     found: dict[str, dict[str, Interval]] = {}
-    for name in dict.fromkeys(result.name for result in results):
-        own = [result for result in results if result.name == name]
+    whole = [result for result in results if not result.faults()]
+    for name in dict.fromkeys(result.name for result in whole):
+        own = [result for result in whole if result.name == name]
         for family in (*FAMILIES, "all"):
             scores = [result.scores() for result in own if family in ("all", find(result.level).family)]
             if len(scores) > 1:
@@ -110,8 +110,10 @@ def _interval(interval: Interval) -> str:
     return interval.text(percent)
 
 
-AGENT_HEADS = ("level", "agent", "runs", "contents", "steps", "success", "completed", *OWN_CONTROLS)
-RESULT_HEADS = (*AGENT_HEADS, "chance", "best without", "its steps", "scripted", "oracle", "flags")
+RESULT_HEADS = (
+    *("level", "agent", "runs", "contents", "steps", "success", "completed", "controls"),
+    *("chance", "best without", "its steps", "scripted", "oracle", "flags"),
+)
 
 
 def result_table(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> Table:
@@ -126,13 +128,19 @@ def result_table(results: Sequence[Result], audits: Mapping[str, Audit] | None =
             f"{result.budget:,}",
             _interval(result.interval()),
             percent(entry["completed"]),
-            *(percent(entry[f"agent: {name}"]) for name in OWN_CONTROLS),
+            controls_text(result),
             *_without_and_with(known.get(result.level)),
             entry["flags"] or "–",
         ]
         for result, entry in zip(results, entries(results, known), strict=True)
     ]
     return Table(RESULT_HEADS, rows)
+
+
+def controls_text(result: Result) -> str:
+    """Return the success rates of a result's controls in per cent, such as "muted 0.0, scrambled 2.5"."""
+    shares = {name: result.control(name) for name in AGENT_CONTROLS}
+    return ", ".join(f"{name} {percent(share)}" for name, share in shares.items() if share is not None) or "–"
 
 
 def _without_and_with(audit: Audit | None) -> list[str]:
@@ -143,7 +151,7 @@ def _without_and_with(audit: Audit | None) -> list[str]:
     reached = [
         part.success if (part := audit.controls.get(name)) else None for name in ("scripted", "oracle")
     ]
-    return [percent(audit.chance), percent(audit.best_without), f"{steps:,}", *map(percent, reached)]
+    return [percent(audit.constant), percent(audit.best_without), f"{steps:,}", *map(percent, reached)]
 
 
 def tables(
@@ -173,8 +181,8 @@ def tables(
 
 ABOUT = (
     "Success: mean in per cent, with its 95 % interval by bootstrap over runs, contents and partners (Wilson's for 0 "
-    "and 100 %). *Muted*, *scrambled*, *hidden*: controls of the same agents. *Best without*: the best shortcut "
-    "baseline of the level. Steps are training steps, of the agent and of the baselines.\n"
+    "and 100 %). *Controls*: the same agents without the messages, the target, the pictures or their team. *Best "
+    "without*: the best shortcut baseline of the level. Steps are training steps, of the agent and of the baselines.\n"
 )
 
 
@@ -190,14 +198,14 @@ LEVEL_HEADS = (
 
 
 def level_table(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> Table:
-    """Return a row per level: its controls, its best agent, and the gap to the oracle."""
+    """Return a row per level: its controls, its best agent among results without faults, and the gap to the oracle."""
     known = read_audits() if audits is None else audits
     return Table(LEVEL_HEADS, [_level_row(level.name, results, known.get(level.name)) for level in levels()])
 
 
 def _level_row(level: str, results: Sequence[Result], audit: Audit | None) -> list[Any]:
     reached = {} if audit is None else {name: part.success for name, part in audit.controls.items() if part}
-    chance, best_without = (None, None) if audit is None else (audit.chance, audit.best_without)
+    chance, best_without = (None, None) if audit is None else (audit.constant, audit.best_without)
     row = [
         Code(level),
         percent(chance),
@@ -206,7 +214,7 @@ def _level_row(level: str, results: Sequence[Result], audit: Audit | None) -> li
         "–" if audit is None else audit.verdict,
         percent(reached.get("oracle")),
     ]
-    own = [result for result in results if result.level == level]
+    own = [result for result in results if result.level == level and not result.faults()]
     if not own:
         return [*row, "–", "–", "–", "–"]
     best = max(own, key=lambda result: result.interval().value)

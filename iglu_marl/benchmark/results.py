@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.catalog import Level, find
+from iglu_marl.benchmark.catalog import CONTROLS, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
+from iglu_marl.core import schema
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
@@ -27,15 +27,12 @@ from iglu_marl.evaluation.metrics import (
     crossed_bootstrap,
     crossed_share,
     interquartile_mean,
+    share_interval,
 )
 
-FORMAT, VERSION = "iglu_marl benchmark result", 2
-_HASH = re.compile("[0-9a-f]{12}")
+FORMAT, VERSION = "iglu_marl benchmark result", 3
 MEASURES = ("success", "completed", "f1", "steps")
 """Measures of a run: success rate, share of completed targets, mean F1, mean number of steps."""
-
-
-CONTROLS = ("muted", "scrambled", "hidden")
 
 
 class EpisodeRow(NamedTuple):
@@ -60,14 +57,76 @@ class EpisodeRow(NamedTuple):
 class Run(NamedTuple):
     """Measurements of one training run.
 
-    scores: means of `MEASURES` over the episodes. controls: success rates of the same agent "muted", "scrambled" or
-    "hidden". curve: (environment steps, success rate) during training.
+    scores: means of `MEASURES` over the episodes. controls: success rates of the same agent by the names of `CONTROLS`.
+    curve: (environment steps, success rate) during training.
     """
 
     seed: int
     scores: Mapping[str, float]
     controls: Mapping[str, float] = {}
     curve: tuple[tuple[int, float], ...] = ()
+
+
+class Recordings(NamedTuple):
+    """The file of recorded games beside a result file.
+
+    file: its name. sha256: its SHA-256. games: number of its games: those of the episodes, and after them those of each
+    control, if they were kept.
+    """
+
+    file: str
+    sha256: str
+    games: int
+
+
+_SHARE = schema.number(0, 1)
+_NAME = schema.some_text(200)
+FILE_SCHEMA: Mapping[str, Any] = {
+    "format": schema.one_of([FORMAT]),
+    "version": schema.one_of([VERSION]),
+    "level": _NAME,
+    "digest": schema.hexadecimal(12),
+    "name": _NAME,
+    "split": schema.one_of(SPLITS),
+    "tasks": schema.hexadecimal(12),
+    "budget": schema.whole(),
+    "command": schema.some_text(10_000),
+    "privileged": schema.FLAG,
+    "own_actions": schema.FLAG,
+    "versions": schema.Entries(_NAME, _NAME),
+    "runs": [
+        {
+            "seed": schema.whole(),
+            "controls": schema.Entries(schema.one_of(CONTROLS), _SHARE),
+            "curve": [(schema.whole(), _SHARE)],
+        }
+    ],
+    "episodes": [
+        {
+            "run": schema.whole(),
+            "task": schema.hexadecimal(12),
+            "partner": _NAME,
+            "seed": schema.whole(),
+            "success": schema.FLAG,
+            "completed": schema.FLAG,
+            "f1": _SHARE,
+            "changes": schema.whole(),
+            "steps": schema.whole(),
+        }
+    ],
+    "recordings": schema.Maybe(
+        {
+            "file": schema.text(
+                r"[^./\\:\s][^/\\:]{0,200}\.games\.jsonl",
+                "a file name NAME.games.jsonl",
+            ),
+            "sha256": schema.hexadecimal(64),
+            "games": schema.whole(1),
+        }
+    ),
+    "checksum": schema.hexadecimal(16),
+}
+"""All keys of a result file. `Result.from_json` also compares them with each other and with the level."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +144,7 @@ class Result:
         rows: all episodes, by run and seed.
         privileged: whether an agent gets the task.
         own_actions: whether the builder plays with the game's own actions and observes more than the level shows.
-        recordings: name of the file of recorded games, beside the result, and its SHA-256; ("", ""): none.
+        recordings: the recorded games; None: none were kept.
 
     """
 
@@ -102,7 +161,7 @@ class Result:
     rows: tuple[EpisodeRow, ...] = ()
     privileged: bool = False
     own_actions: bool = False
-    recordings: tuple[str, str] = ("", "")
+    recordings: Recordings | None = None
 
     def scores(self, measure: str = "success") -> list[float]:
         """Return a measure of each run. Raises `DataError` if a run does not have it."""
@@ -132,33 +191,81 @@ class Result:
         )
         return Interval(*(top * end for end in found))
 
-    def flags(self, chance: float | None = None) -> list[str]:
-        """Return what to know before the result is compared with others. chance: that of the level."""
-        level, seeds = find(self.level), {run.seed for run in self.runs}
-        found = []
+    def control(self, name: str) -> float | None:
+        """Return the success rate of the same agents in a control, the mean over runs; None if it was not played."""
+        taken = [run.controls[name] for run in self.runs if name in run.controls]
+        return float(np.mean(taken)) if taken else None
+
+    def faults(self) -> list[str]:
+        """Return what the file lacks, and what in it cannot be. A result with faults has no place on the board."""
+        level, found = find(self.level), []
+        if missing := [name for name in level.agent_controls if self.control(name) is None]:
+            found.append(f"no control {', '.join(missing)}")
+        if self.recordings is None:
+            found.append("no games")
+        elif self.recordings.games < len(self.rows) * (1 + len(self.runs[0].controls)):
+            found.append("no games of the controls")
         if self.budget > level.budget:
             found.append(f"budget {self.budget:,} above the level's {level.budget:,}")
-        for name in CONTROLS:
-            taken = [run.controls[name] for run in self.runs if name in run.controls]
-            if taken and chance is not None and float(np.mean(taken)) > chance:
-                found.append(f"{name} {np.mean(taken):.1%} above chance {chance:.1%}")
-        if self.privileged:
-            found.append("gets the task")
-        if len(self.runs) < level.seeds:
-            found.append(f"{len(self.runs)} of {level.seeds} runs")
-        if (played := len({seed % level.folds for seed in seeds})) < level.folds:
-            found.append(f"{played} of {level.folds} folds")
+        found += dict.fromkeys(fault for run in self.runs if (fault := self._fault_of_curve(run)))
+        if still := sum(row.steps == 0 for row in self.rows):
+            found.append(f"{still} episodes without a step of the builder")
         if self.split != "test":
             found.append(f"{self.split} split")
         return found
 
+    def _fault_of_curve(self, run: Run) -> str:
+        """Return what is wrong with the training of a run; "" if nothing is."""
+        steps = [step for step, _ in run.curve]
+        if not steps:
+            return f"no curve of {self.budget:,} steps of training" if self.budget else ""
+        if len(steps) < 2 or steps[0]:
+            return "a curve that is not from step 0 on"
+        if any(later <= step for step, later in pairwise(steps)):
+            return "a curve whose steps do not grow"
+        if steps[-1] > self.budget:
+            return f"a curve of {steps[-1]:,} steps, above the budget {self.budget:,}"
+        return ""
+
+    def flags(self, chance: float | None = None) -> list[str]:
+        """Return what to know before the result is compared with others, `faults` first.
+
+        chance: success rate of a fixed target; controls above it, by their interval, are flagged.
+        """
+        level, seeds = find(self.level), {run.seed for run in self.runs}
+        found = self.faults()
+        for name in CONTROLS:
+            share = self.control(name)
+            if share is None or chance is None:
+                continue
+            if share_interval(share, self.contents).low > chance:
+                found.append(f"{name} {share:.1%} above chance {chance:.1%}")
+        if self.privileged:
+            found.append("gets the task")
+        if not self.budget:
+            found.append("no steps of training")
+        if len(self.runs) < level.seeds:
+            found.append(f"{len(self.runs)} of {level.seeds} runs")
+        if (played := len({seed % level.folds for seed in seeds})) < level.folds:
+            found.append(f"{played} of {level.folds} folds")
+        return found
+
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the file. The level's key is "rung"."""
-        names = ("digest", "name", "split", "tasks", "budget", "command", "privileged", "own_actions")
+        """Return the content of the file."""
+        names = (
+            "level",
+            "digest",
+            "name",
+            "split",
+            "tasks",
+            "budget",
+            "command",
+            "privileged",
+            "own_actions",
+        )
         content = {
             "format": FORMAT,
             "version": VERSION,
-            "rung": self.level,
             **{name: getattr(self, name) for name in names},
             "versions": dict(self.versions),
             "runs": [
@@ -166,7 +273,7 @@ class Result:
                 for run in self.runs
             ],
             "episodes": [row._asdict() for row in self.rows],
-            "recordings": list(self.recordings),
+            "recordings": self.recordings and self.recordings._asdict(),
         }
         return {**content, "checksum": checksum(content)}
 
@@ -176,45 +283,38 @@ class Result:
 
         Raises `DataError` if a field has an unexpected type or is out of range, or if the content was edited.
         """
-        if content["format"] != FORMAT or content["version"] != VERSION:
-            older = "; iglu_marl 0.2.0 reads version 1" if content["version"] == 1 else ""
+        if (
+            isinstance(content, Mapping)
+            and content.get("format") == FORMAT
+            and content.get("version") in (1, 2)
+        ):
             raise DataError(
-                f"format is {content['format']!r:.60}, version {content['version']!r}, expected {FORMAT!r}, "
-                f"{VERSION}{older}"
+                f"version is {content['version']}, expected {VERSION}; iglu_marl "
+                f"0.{content['version'] + 1}.0 reads version {content['version']}"
             )
-        texts = {name: content[name] for name in ("rung", "digest", "name", "split", "tasks", "command")}
-        for name, text in texts.items():
-            _expect(name, text, isinstance(text, str), "text")
-        _expect("split", texts["split"], texts["split"] in SPLITS, f"one of {', '.join(SPLITS)}")
-        level = find(texts.pop("rung"))
-        if not content["runs"]:
-            raise DataError("there are no runs, expected at least one")
-        budget = _number("budget", content["budget"], whole=True)
-        parts = {**texts, "budget": budget, "versions": dict(content["versions"])}
-        result = cls(level.name, **parts, **_read_episodes(level, content))
-        if {checksum(result.to_json()), checksum(content)} != {content["checksum"]}:
-            raise DataError(
-                f"checksum is {content['checksum']!r:.60}, expected {checksum(content)}: it was edited"
-            )
+        schema.check(FILE_SCHEMA, content)
+        level = find(content["level"])
+        rows = tuple(EpisodeRow(**row) for row in content["episodes"])
+        runs = _read_runs(content["runs"], rows)
+        if content["digest"] != level.digest:
+            raise DataError(f"digest is {content['digest']}, expected {level.digest} of {level.name}")
+        for at, row in enumerate(rows):
+            _check_row(f"episodes[{at}]", row, level.max_steps)
+        kept = content["recordings"] and Recordings(**content["recordings"])
+        counts = (len(rows), len(rows) * (1 + len(runs[0].controls)))
+        if kept and kept.games not in counts:
+            raise DataError(f"recordings.games is {kept.games}, expected {' or '.join(map(str, counts))}")
+        rest = {name: content[name] for name in cls.__dataclass_fields__ if name in content}
+        result = cls(
+            **{**rest, "runs": runs, "rows": rows, "episodes": len(rows) // len(runs), "recordings": kept}
+        )
+        if checksum(content) != content["checksum"]:
+            raise DataError(f"checksum is {content['checksum']}, expected {checksum(content)}: it was edited")
         return result
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the file atomically and return its path."""
         return write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
-
-
-def _expect(name: str, value: Any, valid: bool, expected: str) -> None:
-    if not valid:
-        raise DataError(f"{name} is {value!r:.60}, expected {expected}")
-
-
-def _number(name: str, value: Any, low: float = 0, high: float = math.inf, whole: bool = False) -> Any:
-    """Return a finite number in low..high, or raise `DataError`."""
-    valid = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    span = f"{low:g}..{high:g}" if high < math.inf else f"of {low:g} or more"
-    kind = "an integer" if whole else "a number"
-    _expect(name, value, valid and low <= value <= high and value < math.inf, f"{kind} {span}")
-    return value
 
 
 def checksum(content: Mapping[str, Any]) -> str:
@@ -223,68 +323,48 @@ def checksum(content: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _read_episodes(level: Level, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the runs and their episodes, from which the means of runs follow."""
-    _expect("digest", content["digest"], content["digest"] == level.digest, level.digest)
-    rows = tuple(EpisodeRow(**row) for row in content["episodes"])
-    for number, row in enumerate(rows):
-        _check_row(f"episodes[{number}]", row, level.max_steps)
-    seeds = [run["seed"] for run in content["runs"]]
+def _read_runs(runs: Sequence[Mapping[str, Any]], rows: Sequence[EpisodeRow]) -> tuple[Run, ...]:
+    """Read the runs, whose means follow from the episodes. Raises `DataError` if they do not fit each other."""
+    if not runs or not rows:
+        raise DataError(f"there are {len(runs)} runs and {len(rows)} episodes, expected one or more of each")
+    seeds = [run["seed"] for run in runs]
     each = len(rows) // len(seeds)
-    order = [(seed, number) for seed in dict.fromkeys(seeds) for number in range(each)]
-    played = [(row.run, row.seed) for row in rows]
-    _expect("runs and seeds of the episodes", played, bool(rows) and played == order, "0, 1, … of each run")
-    runs = tuple(
-        _read_run({**run, "scores": means(rows[number * each :][:each])}, f"runs[{number}]", each)
-        for number, run in enumerate(content["runs"])
-    )
-    controls = {tuple(run.controls) for run in runs}
-    _expect(
-        "controls", controls, len(controls) == 1 and set(*controls) <= set(CONTROLS), "the same of all runs"
-    )
-    marks = {name: content[name] for name in ("privileged", "own_actions")}
-    for name, mark in marks.items():
-        _expect(name, mark, isinstance(mark, bool), "true or false")
-    return {"episodes": each, "runs": runs, "rows": rows, "recordings": tuple(content["recordings"]), **marks}
+    order = [(seed, episode) for seed in dict.fromkeys(seeds) for episode in range(each)]
+    if [(row.run, row.seed) for row in rows] != order:
+        raise DataError(
+            f"runs and seeds of the {len(rows)} episodes are others, expected 0, 1, … of each of the runs {seeds}"
+        )
+    found = []
+    for at, run in enumerate(runs):
+        if list(run["controls"]) != list(runs[0]["controls"]):
+            raise DataError(
+                f"runs[{at}].controls has other names than the first run, expected the same of all"
+            )
+        for name, share in run["controls"].items():
+            if abs(share * each - round(share * each)) >= 1e-3:
+                raise DataError(f"runs[{at}].controls.{name} is {share}, expected a share of {each} games")
+        curve = tuple((step, float(share)) for step, share in run["curve"])
+        found.append(Run(run["seed"], means(rows[at * each :][:each]), dict(run["controls"]), curve))
+    return tuple(found)
 
 
 def _check_row(place: str, row: EpisodeRow, max_steps: int) -> None:
     """Raise `DataError` for an episode that no game can have."""
-    _expect(f"{place}.task", row.task, bool(_HASH.fullmatch(row.task)), "12 hexadecimal digits")
-    _expect(f"{place}.partner", row.partner, isinstance(row.partner, str), "text")
-    for name in ("success", "completed"):
-        _expect(f"{place}.{name}", getattr(row, name), isinstance(getattr(row, name), bool), "true or false")
-    _number(f"{place}.run", row.run, whole=True)
-    _number(f"{place}.f1", row.f1, 0, 1)
-    _number(f"{place}.steps", row.steps, 0, max_steps, whole=True)
-    _number(f"{place}.changes", row.changes, int(row.completed), row.steps, whole=True)
-    _expect(f"{place}.success", row.success, row.success <= row.completed, "false: not completed")
+    limits = {
+        "steps": (row.steps, 0, max_steps),
+        "changes": (row.changes, int(row.completed), row.steps),
+        "success": (row.success, False, row.completed),
+    }
+    for name, (value, low, high) in limits.items():
+        if not low <= value <= high:
+            raise DataError(
+                f"{place}.{name} is {value}, expected {low}..{high} by the other fields and the level"
+            )
 
 
 def means(rows: Sequence[EpisodeRow]) -> dict[str, float]:
     """Return the means of `MEASURES` over episodes."""
     return {name: float(np.mean([getattr(row, name) for row in rows])) for name in MEASURES}
-
-
-def _read_run(run: Mapping[str, Any], place: str, episodes: int) -> Run:
-    """Read a run of `episodes` games. Its success rates are shares of whole games."""
-
-    def number(name: str, value: Any, high: float = 1) -> float:
-        return float(_number(f"{place}.{name}", value, 0, high))
-
-    tops = {"steps": math.inf}
-    scores = {name: number(f"scores.{name}", run["scores"][name], tops.get(name, 1)) for name in MEASURES}
-    controls = {name: number(f"controls.{name}", value) for name, value in run.get("controls", {}).items()}
-    success, completed = scores["success"], scores["completed"]
-    for name, share in {"success": success, "completed": completed, **controls}.items():
-        off = abs(share * episodes - round(share * episodes))
-        _expect(f"{place}: {name}", share, off < 1e-3, f"a share of {episodes} games")
-    _expect(f"{place}.scores.success", success, success <= completed, f"at most completed, {completed}")
-    curve = tuple(
-        (int(number(f"curve[{at}].steps", steps, math.inf)), number(f"curve[{at}].share", share))
-        for at, (steps, share) in enumerate(run["curve"])
-    )
-    return Run(_number(f"{place}.seed", run["seed"], whole=True), scores, controls, curve)
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:

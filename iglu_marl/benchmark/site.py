@@ -5,18 +5,18 @@ from __future__ import annotations
 import html
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from iglu_marl.benchmark.audits import Audit, read_audits
 from iglu_marl.benchmark.catalog import FAMILIES, Level, levels
-from iglu_marl.benchmark.protocol import replayed
-from iglu_marl.benchmark.report import curves_svg, level_table, percent
+from iglu_marl.benchmark.protocol import replayed, verify
+from iglu_marl.benchmark.report import controls_text, curves_svg, level_table, percent
 from iglu_marl.benchmark.results import Result, read_result
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import made_folder, write_text
-from iglu_marl.core.tables import html_table
+from iglu_marl.core.tables import Code, Table, html_table
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bar: #2f7d6b; --dot: #b4541a; }
@@ -50,6 +50,8 @@ def write_site(
 ) -> Path:
     """Write the leaderboard, index.html, with copies of the result files; return its path.
 
+    Results with faults have no place on it: they are listed at the end with what they lack. The others are verified.
+
     Args:
         paths: result files. Recorded games beside them become pages.
         folder: folder of the site.
@@ -57,7 +59,7 @@ def write_site(
         games: largest number of recorded games to show for each result.
 
     Raises:
-        DataError: if a file is damaged, or two have the same name.
+        DataError: if a file is damaged or cannot be verified, or two have the same name.
 
     """
     place, known = made_folder(folder), read_audits() if audits is None else audits
@@ -65,20 +67,31 @@ def write_site(
     if len(files) < len(paths):
         raise DataError(f"two of {len(paths)} result files have the same name, expected different ones")
     results = {name: read_result(path) for name, path in files.items()}
-    watched = {}
+    watched, ranked = {}, {}
     for name, path in files.items():
         shutil.copyfile(path, place / name)
-        watched[name] = _games(path, results[name], place, games)
+        if not results[name].faults():
+            verify(path)
+            ranked[name] = results[name]
+            watched[name] = _games(path, results[name], place, games)
     found = []
     for family, about in FAMILIES.items():
         found.append(f"<h2>{_text(family)}: {_text(about)}</h2>")
         for level in levels(family):
-            own = {name: result for name, result in results.items() if result.level == level.name}
+            own = {name: result for name, result in ranked.items() if result.level == level.name}
             found.append(_article(level, own, known.get(level.name), watched))
-    table = html_table(level_table(list(results.values()), known))
+    table = html_table(level_table(list(ranked.values()), known))
+    lacking = [
+        (Code(name), Code(result.level), result.name, "; ".join(result.faults()))
+        for name, result in results.items()
+        if name not in ranked
+    ]
+    if lacking:
+        unranked = html_table(Table(("file", "level", "agent", "what it lacks"), lacking))
+        found.append(f'<h2>Files without a place</h2><div class="wide">{unranked}</div>')
     body = f"""<h1>The iglu_marl benchmark</h1>
 <p>Success on the test split in per cent: a bar for the 95&nbsp;% interval, a mark for the mean; the thin mark is
-chance, the best player that always builds the same target. A baseline without the message or the target says something
+chance, a player that always builds the same target. A baseline without the message or the target says something
 if the same learner succeeds with it (<em>full</em>). <em>Gap</em>: what is missing to the oracle. Check a result file:
 <code>iglu-marl benchmark verify FILE</code>. To add one, send it with its recordings by a pull request.</p>
 {"".join(found)}
@@ -98,8 +111,6 @@ def _text(value: object) -> str:
 
 def _games(path: Path, result: Result, place: Path, most: int) -> list[tuple[str, str]]:
     """Write pages of the first recorded games; return their names and titles."""
-    if not result.recordings[0]:
-        return []
     from iglu_marl.rendering import ReplayRecorder
 
     found = []
@@ -123,7 +134,7 @@ def _article(
     chance, oracle = None, 1.0
     if audit is not None:
         reached = {name: part.success for name, part in audit.controls.items() if part is not None}
-        chance, oracle = audit.chance, reached.get("oracle", 1.0)
+        chance, oracle = audit.constant, reached.get("oracle", 1.0)
         facts |= {"chance": percent(chance), "best baseline": percent(audit.best_without)}
         facts |= {name: percent(reached.get(name)) for name in ("full", "scripted", "oracle")}
         facts["audit"] = audit.verdict
@@ -149,13 +160,12 @@ def _row(
     marks = f'<i style="left:{left:.1f}%;width:{width:.1f}%"></i><b style="left:{middle:.1f}%"></b>'
     if chance is not None:
         marks += f'<u style="left:{min(99.5, 100 * chance):.1f}%"></u>'
-    taken = [f"{control} {percent(share)}" for control, share in _own_controls(result)]
     parts = [
         f"gap {percent(oracle - found.value)}",
         f"runs {len(result.runs)}",
         f"contents {result.contents}",
         f"training steps {result.budget:,}",
-        *taken,
+        controls_text(result),
         *result.flags(chance),
     ]
     links = [f'<a href="{_text(name)}">result file</a>']
@@ -166,8 +176,3 @@ def _row(
         f"<span>{_text(found.text(percent))}</span>"
         f'<div class="notes">{_text(" · ".join(parts))} · {" · ".join(links)}{command}</div></div>'
     )
-
-
-def _own_controls(result: Result) -> Iterator[tuple[str, float]]:
-    for name in result.runs[0].controls:
-        yield name, sum(run.controls[name] for run in result.runs) / len(result.runs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich import box
 from rich.table import Column, Table
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import stoppable, text_console
@@ -115,7 +115,7 @@ def run_level(
     budget: Annotated[int, opt.integer(0, "Environment steps of training, for the file.")] = 0,
     command: Annotated[str, Option(help="Command that trained the agent, for the file.")] = "",
     controls: Annotated[
-        bool, Option("--control-runs/--no-control-runs", help="Also measure it muted, scrambled or hidden.")
+        bool, Option("--control-runs/--no-control-runs", help="Also measure it in the controls of the level.")
     ] = True,
     output: Annotated[Path | None, opt.output_file("The result file to write (JSON).")] = None,
     record: Annotated[bool, Option("--keep-games", help="Keep all games beside it, for `verify`.")] = False,
@@ -160,22 +160,29 @@ def run_level(
 
 
 def verify_result(
-    result: Annotated[Path, Argument(help="A result file.")], as_json: opt.Json = False
+    result: Annotated[Path, Argument(help="A result file.")],
+    strict: Annotated[
+        bool, Option("--strict", help="Exit with code 1 if the file lacks what a place on the board takes.")
+    ] = False,
+    as_json: opt.Json = False,
 ) -> None:
-    """Check a result file against its level, and replay its recorded games.
+    """Check a result file against its level, replay its recorded games, and say what it lacks.
 
-    Examples: iglu-marl benchmark verify result.json
+    Examples: iglu-marl benchmark verify result.json --strict
     """
     from iglu_marl import benchmark
 
     replayed, found = benchmark.verify(result), benchmark.read_result(result)
+    faults = found.faults()
     if as_json:
-        print(json.dumps({"episodes": len(found.rows), "replayed": replayed}))
-        return
-    text_console(as_json).print(
-        f"{result}: {len(found.rows)} episodes fit {found.level}; {replayed} of them replayed"
-        + ("" if replayed else " (no recordings: run with --keep-games)")
-    )
+        print(json.dumps({"episodes": len(found.rows), "replayed": replayed, "faults": faults}))
+    else:
+        console = text_console()
+        console.print(f"{result}: {len(found.rows)} episodes fit {found.level}; {replayed} games replayed")
+        for fault in faults:
+            console.print(f"No place on the board: {fault}")
+    if strict and faults:
+        raise Exit(1)
 
 
 def report_results(

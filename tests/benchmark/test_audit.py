@@ -11,7 +11,7 @@ import pytest
 
 from iglu_marl import DataError, Task
 from iglu_marl.benchmark import audit, find, levels
-from iglu_marl.benchmark import controls as trained
+from iglu_marl.benchmark import baselines as trained
 from iglu_marl.benchmark.audits import (
     CONTROLS,
     UNDEFINED,
@@ -23,7 +23,7 @@ from iglu_marl.benchmark.audits import (
     undefined,
     write_audits,
 )
-from iglu_marl.benchmark.controls import (
+from iglu_marl.benchmark.baselines import (
     cells_of_tasks,
     expert_actions,
     imitate,
@@ -61,7 +61,7 @@ def test_the_controls_of_a_builder_that_is_told(monkeypatch: pytest.MonkeyPatch)
     found = audit("told-place-v1", budget=3000, tasks=24, games=3)
     controls = found.controls
     assert list(controls) == list(CONTROLS)
-    assert [name for name in CONTROLS if controls[name] is None] == ["hidden"]
+    assert [name for name in CONTROLS if controls[name] is None] == ["blind"]
     reached = {name: part.success for name, part in controls.items() if part is not None}
     assert (reached["scripted"], reached["oracle"], reached["scrambled"]) == (1.0, 1.0, 0.0)
     assert found.passes
@@ -72,11 +72,11 @@ def test_the_controls_of_a_builder_that_is_told(monkeypatch: pytest.MonkeyPatch)
 def test_the_controls_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trained, "UPDATES", 100)
     words = audit("words-place-v1", budget=2000, tasks=12, games=2)
-    assert [name for name in CONTROLS if words.controls[name] is None] == ["hidden"]
+    assert [name for name in CONTROLS if words.controls[name] is None] == ["blind"]
     assert [words.controls[name].success for name in ("scripted", "oracle", "scrambled")] == [1.0, 1.0, 0.0]  # type: ignore[union-attr]
     symbols = audit("symbols-place-v1", budget=2000, tasks=12, games=2)
     nothing = [name for name in CONTROLS if symbols.controls[name] is None]
-    assert nothing == ["hidden", "scrambled", "scripted"]
+    assert nothing == ["blind", "scrambled", "scripted"]
     assert all(undefined(find("symbols-place-v1"), name) for name in nothing)
     assert UNDEFINED["symbols"]
 
@@ -139,15 +139,15 @@ def test_a_wrong_block_ends_the_hope_of_a_success() -> None:
 
 
 def test_a_control_has_power_where_its_learner_succeeds_with_everything() -> None:
-    found = audit("see-place-v1", controls=("hidden", "full"))
-    hidden, full = (found.controls[name] for name in ("hidden", "full"))
-    assert hidden is not None
+    found = audit("see-place-v1", controls=("blind", "full"))
+    blind, full = (found.controls[name] for name in ("blind", "full"))
+    assert blind is not None
     assert full is not None
-    assert hidden.success <= found.chance < full.success
+    assert blind.success <= found.chance < full.success
     assert (found.has_power, found.verdict) == (True, "passes")
-    weak = dataclasses.replace(found, controls={**found.controls, "full": hidden})
+    weak = dataclasses.replace(found, controls={**found.controls, "full": blind})
     assert (weak.passes, weak.verdict) == (True, "no power")
-    shortcut = dataclasses.replace(found, controls={**found.controls, "hidden": Control(0.9, 4)})
+    shortcut = dataclasses.replace(found, controls={**found.controls, "blind": Control(0.9, 4)})
     assert shortcut.verdict == "fails"
 
 
@@ -157,7 +157,7 @@ def test_a_control_has_power_where_its_learner_succeeds_with_everything() -> Non
 def test_audits_are_added_to_their_file(tmp_path: Path) -> None:
     path = tmp_path / "audits.json"
     first = Audit("a-v0", "0" * 12, 4, 0.25, {"random": Control(0.1, 8), "muted": None})
-    second = dataclasses.replace(first, level="b-v0", controls={"blind": Control(0.5, 4, 100)})
+    second = dataclasses.replace(first, level="b-v0", controls={"timed": Control(0.5, 4, 100)})
     write_audits([first], path)
     write_audits([second], path)
     assert read_audits(path) == {"a-v0": first, "b-v0": second}

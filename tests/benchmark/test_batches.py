@@ -148,7 +148,7 @@ def test_players_of_many_games_get_the_results_of_single_games(level: Level, tmp
     assert len({row.partner for row in together.rows}) == (5 if level is MANNERS else 1)
     if level is not MANNERS:  # which is no level of the benchmark
         assert any(row.changes for row in together.rows)
-        assert verify(path) == 26
+        assert verify(path) == 26 * (1 + len(level.agent_controls))
 
 
 def test_a_live_level_is_played_side_by_side(tmp_path: Path) -> None:

@@ -19,13 +19,17 @@ import numpy as np
 import pytest
 from llm_server import LLMServer, Misbehaviour, llm_server
 from requirements import shared_folder
+from schemas import broken, places
 
 from iglu_marl.agents.llm import LLMSettings
 from iglu_marl.benchmark.mcp import ToolGame, make_server
 from iglu_marl.benchmark.model_players import MUST_NOT_WIN, PLAYERS
 from iglu_marl.benchmark.model_report import compare, markdown, score_interval
 from iglu_marl.benchmark.models import (
+    FILE_SCHEMA,
     LEVELS,
+    ROW_SCHEMA,
+    GameRow,
     ModelResult,
     ModelSeat,
     commitment,
@@ -35,7 +39,7 @@ from iglu_marl.benchmark.models import (
     run_models,
 )
 from iglu_marl.cli import main
-from iglu_marl.core.errors import ConfigError, ServiceRefusedError
+from iglu_marl.core.errors import ConfigError, DataError, ServiceRefusedError
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.renderer import EYE_LENS
 from iglu_marl.text.rounds import Rounds
@@ -290,6 +294,43 @@ def test_edited_games_do_not_agree_with_their_replies(tmp_path: Path) -> None:
     row = result.rows[0]._replace(replies=('{"edits": []}',))
     changed = ModelResult(**{**result.__dict__, "rows": (row, result.rows[1])})
     assert changed.verify() == ["game 0 has another outcome"]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The content of a result file with all its parts."""
+    made = run("oracle", "models-viewpoint-v1", 2, tmp_path_factory.mktemp("played"))
+    row = made.rows[0]._replace(failures={"timeout": 1})
+    whole = ModelResult(**{**made.__dict__, "rows": (row, made.rows[1]), "served": ["a server"]})
+    content: dict[str, Any] = json.loads(json.dumps(whole.to_json()))
+    return content
+
+
+def test_the_format_has_the_fields_of_its_classes(played: dict[str, Any]) -> None:
+    assert set(ROW_SCHEMA) == set(GameRow._fields)
+    assert set(FILE_SCHEMA) == set(played)
+
+
+@pytest.mark.parametrize("way", list(places(FILE_SCHEMA)), ids=lambda way: ".".join(map(str, way)))
+def test_every_field_is_there_and_has_its_type(
+    played: dict[str, Any], tmp_path: Path, way: tuple[Any, ...]
+) -> None:
+    path = tmp_path / "result.json"
+    for content in broken(played, way):
+        if way == ("profile", None) or (way == ("seed",) and content.get("seed", 0) is None):
+            continue  # a setting may be anything, and a seed unknown
+        path.write_text(json.dumps(content))
+        with pytest.raises(DataError, match=r"result\.json"):
+            ModelResult.read(path)
+
+
+@pytest.mark.parametrize("games", [[1, 0], [0, 0], [0, 2]])
+def test_games_are_counted(played: dict[str, Any], tmp_path: Path, games: list[int]) -> None:
+    rows = [{**row, "game": game} for row, game in zip(played["rows"], games, strict=True)]
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps({**played, "rows": rows}))
+    with pytest.raises(DataError, match=r"expected some of 0\.\.1 in order"):
+        ModelResult.read(path)
 
 
 def test_intervals_are_of_units_and_never_without_width(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ def test_a_constant_player_gets_one_in_24_of_all_runs() -> None:
     found = np.array([rates("see-place-v1", fold, CONSTANT) for fold in range(FOLDS)])
     assert found.max() <= read_audits()["see-place-v1"].chance
     assert found.mean(axis=0).tolist() == pytest.approx([1 / 24] * 24)
+    assert read_audits()["see-place-v1"].constant == pytest.approx(1 / 24)
     assert found[:, CONSTANT.index(PURPLE)].sum() == 0.25
 
 

@@ -49,11 +49,11 @@ def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     done = shell("verify", str(first))
-    assert f"{first}: 4 episodes fit see-place-v1; 4 of them replayed" in done.stdout.replace("\n", " "), (
+    assert f"{first}: 4 episodes fit see-place-v1; 8 games replayed" in done.stdout.replace("\n", " "), (
         done.stderr
     )
     done = shell("run", "see-place-v1", "--builder", "random", "--episodes", "4", "-o", str(second), "--json")
-    assert json.loads(done.stdout)["rung"] == "see-place-v1", done.stderr
+    assert json.loads(done.stdout)["level"] == "see-place-v1", done.stderr
     folder = tmp_path / "report"
     done = shell("report", str(first), "--published", str(second), "--output", str(folder))
     assert done.returncode == 0, done.stderr

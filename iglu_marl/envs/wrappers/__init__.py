@@ -10,6 +10,7 @@ PettingZoo environment, a Gymnasium vector environment or a `VectorGame`. They c
 | `discretize` | Dict actions as `Discrete` or `MultiDiscrete` |
 | `align` | the same Box and action space for all agents |
 | `mask` | masks of actions without effect |
+| `noise` | messages that get lost, symbols that become others |
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from typing import Any
 import gymnasium
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
+from pettingzoo import AECEnv, ParallelEnv
 
+from iglu_marl.core.arguments import as_number
 from iglu_marl.core.dialogue import Codec, speakers_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.vector_game import VectorGame
@@ -38,11 +41,12 @@ from iglu_marl.envs.wrappers.adapters import (
     wrap,
 )
 from iglu_marl.envs.wrappers.flatten import Grids, Numbers, Style, Vector, Words
+from iglu_marl.envs.wrappers.noise import NoisyMessages
 from iglu_marl.envs.wrappers.tokens import TokenizedTexts
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 
-__all__ = ["action_table", "align", "discretize", "flatten", "mask", "tokenize"]
+__all__ = ["action_table", "align", "discretize", "flatten", "mask", "noise", "tokenize"]
 
 
 def tokenize(
@@ -220,6 +224,40 @@ def mask(env: Any, *, in_observation: bool = False) -> Any:
     if isinstance(env, gymnasium.Env):
         return MaskedHost(env, change, recipe)
     return wrap(env, change, recipe)
+
+
+def noise(env: Any, *, drop: float = 0.0, replace: float = 0.0) -> Any:
+    """Make the channel noisy: messages get lost, and symbols become others.
+
+    All agents hear what arrives, the speaker too. The noise follows from the seed of `reset`; in a `VectorGame` from
+    the seeds of all games. To record games that replay, put the recorder inside: `noise(recorder.wrap(env), drop=0.1)`
+    writes what arrived.
+
+    Args:
+        env: an AEC or parallel environment, or a `VectorGame`.
+        drop: probability that a message is lost as a whole.
+        replace: probability that a symbol becomes another one, each as likely; for `chat="tokens"`.
+
+    Raises:
+        ConfigError: if a probability is not in 0..1, symbols cannot be replaced, or `env` has one agent.
+
+    """
+    drop, replace = as_number("drop", drop, 1), as_number("replace", replace, 1)
+    if not isinstance(env, (AECEnv, ParallelEnv, VectorGame, GameHost)):
+        raise ConfigError(f"env is {env!r:.80}, expected an AEC or parallel environment, or a VectorGame")
+    config = env.unwrapped.config
+    if config.chat == "text" and replace:
+        raise ConfigError(f"replace is {replace}, expected 0 with texts: symbols are those of chat='tokens'")
+    length = int(config.max_message_length or 0) if config.chat == "tokens" else 0
+    numbers = {agent: number for number, agent in enumerate(env.possible_agents)}
+
+    def change(given: AgentSpaces) -> AgentChange:
+        speaks = given.agent.startswith("architect") or config.builder_can_ask
+        if not speaks:
+            return NoisyMessages(given, 0, numbers[given.agent], 0.0, 0.0)
+        return NoisyMessages(given, length, numbers[given.agent], drop, replace)
+
+    return wrap(env, change, Recipe("noise", {"drop": drop, "replace": replace}))
 
 
 def _innermost(env: Any, agent: str, action: Any) -> Any:

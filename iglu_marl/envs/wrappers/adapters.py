@@ -43,6 +43,9 @@ class AgentChange:
     def __init__(self, given: AgentSpaces) -> None:
         self.observation_space, self.action_space = given.observation_space, given.action_space
 
+    def seed(self, seed: Any) -> None:
+        """Restart the change's randomness, if it has any, at a reset with this seed (None: it goes on)."""
+
     def observe(self, observation: Any, env: Any) -> Any:
         """Return the agent's observation. env: the innermost environment."""
         return observation
@@ -152,6 +155,11 @@ class AECHost(Named, SpacesByAgent, BaseWrapper):  # type: ignore[misc]
         self._cached_infos: dict[str, tuple[Any, dict[str, Any]]] = {}
         self.changes, self.observation_spaces, self.action_spaces = _changed(env, make)
 
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Start an episode."""
+        _seed(self, seed)
+        self.env.reset(seed=seed, options=options)
+
     def observe(self, agent: str) -> Any:
         """Return an agent's observation."""
         observation = self.env.observe(agent)
@@ -180,6 +188,7 @@ class ParallelHost(Named, SpacesByAgent, BaseParallelWrapper):  # type: ignore[m
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Start an episode."""
+        _seed(self, seed)
         observations, infos = self.env.reset(seed=seed, options=options)
         return _observed(observations, self), _informed(infos, self)
 
@@ -239,6 +248,7 @@ class GameHost(Named, BatchedSpacesByAgent):
 
     def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
         """Start all games."""
+        _seed(self, seed)
         observations, infos = self.env.reset(seed=seed, options=options)
         return _observed(observations, self), self._informed(infos)
 
@@ -261,6 +271,11 @@ def _changed(env: Any, make: Make) -> tuple[dict[str, AgentChange], dict[str, Sp
         {agent: change.observation_space for agent, change in changes.items()},
         {agent: change.action_space for agent, change in changes.items()},
     )
+
+
+def _seed(host: Any, seed: Any) -> None:
+    for change in host.changes.values():
+        change.seed(seed)
 
 
 def _observed(observations: Mapping[str, Any], host: Any) -> dict[str, Any]:
