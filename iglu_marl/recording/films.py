@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from iglu_marl.data.mdc.corpus import Session
+    from iglu_marl.rendering import ReplayRecorder
     from iglu_marl.rendering.renderer import Picture, Viewpoint
 
 TICKS_PER_S = 60.0  # of the IGLU recorder
@@ -229,14 +231,14 @@ class Moments:
         }
 
 
-def replay_of(film: Film) -> dict[str, Any]:
-    """Return the data of the page that replays a film."""
+def page_of(film: Film) -> ReplayRecorder:
+    """Return the page that replays a film."""
     from iglu_marl.rendering import ReplayRecorder
 
     recorder, moments = ReplayRecorder(film.title), Moments(film)
     for scene in film.scenes:
         recorder.add(**moments.of(scene))
-    return recorder.data
+    return recorder
 
 
 # ---------------------------------------------------------------------------------------------- finding the recording
@@ -309,6 +311,7 @@ def timeline(film: Film, fps: float, speed: float, max_seconds: float) -> list[F
 
 def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Picture], int]:
     """The pictures of the video, and how many there are. scenes: those of `timeline`."""
+    from iglu_marl.recording.videos import with_still
     from iglu_marl.rendering import composed_frame
     from iglu_marl.rendering.painter import paint_scenes
     from iglu_marl.rendering.renderer import EYE_LENS
@@ -323,15 +326,11 @@ def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[
         return composed_frame(**{**moment, "status": {**status, "time": f"{status.pop('time_s'):.0f} s"}})
 
     def draw() -> Iterator[Picture]:
-        last: tuple[FilmScene, Picture] | None = None
-        for scene in scenes:
-            if last is None or scene is not last[0]:
-                last = scene, picture_of(scene)
-            yield last[1]
-        assert last is not None
-        yield from [last[1]] * still
+        for _, repeated in itertools.groupby(scenes, key=id):
+            scene, *others = repeated
+            yield from [picture_of(scene)] * (1 + len(others))
 
-    return draw(), len(scenes) + still
+    return with_still(draw(), still), len(scenes) + still
 
 
 def write_film(
@@ -344,20 +343,18 @@ def write_film(
     max_seconds: float = 120.0,
     progress: Progress | None = None,
 ) -> Path:
-    """Write a film as a page (.html) or its data (.json), a video (.mp4, .gif), or a picture of its end (.png).
+    """Write a film as a page (.html), a video (.mp4, .gif), or a picture of its end (.png).
 
     view: "composed", or "eyes" for what the person saw. speed: relative to the recording.
     """
+    from iglu_marl.recording.videos import tracked
     from iglu_marl.rendering import write_png, write_video
-    from iglu_marl.rendering.html import write_replay
 
     kind = path.suffix.lower()
-    if kind in (".html", ".json"):
-        return write_replay(path, replay_of(film))
+    if kind == ".html":
+        return page_of(film).write(path)
     scenes = film.scenes[-1:] if kind == ".png" else timeline(film, fps, speed, max_seconds)
     pictures, count = frames(film, scenes, view, fps)
     if kind == ".png":
         return write_png(path, next(pictures))
-    if progress is not None:
-        pictures = iter(progress.track(pictures, total=count, description=path.suffix[1:]))
-    return write_video(path, pictures, fps)
+    return write_video(path, tracked(pictures, count, kind, progress), fps)
