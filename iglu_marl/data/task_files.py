@@ -243,8 +243,6 @@ class OwnTasks(Dataset):
 
     """
 
-    groups = ("id", "file", "structure")
-
     def __init__(self, path: str | os.PathLike[str], *, on_error: str = "raise") -> None:
         if on_error not in ("raise", "skip"):
             raise DataError(f"on_error is {on_error!r}, expected 'raise' or 'skip'")

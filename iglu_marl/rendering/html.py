@@ -39,7 +39,7 @@ from iglu_marl.core.errors import RenderError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import BlockGrid, as_grid, cells_of, grid_to_blocks, index_of
 from iglu_marl.rendering.moment import moment_of
-from iglu_marl.rendering.palette import block_color
+from iglu_marl.rendering.palette import HEX_COLORS
 from iglu_marl.rendering.renderer import check_pose
 from iglu_marl.rendering.video import checked_name
 
@@ -179,7 +179,7 @@ class ReplayRecorder:
             "format": FORMAT,
             "version": VERSION,
             "title": self.title or self._name or "Architect & builder",
-            "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
+            "colors": [*HEX_COLORS],
             "moments": len(self._poses),
             "poses": [list(pose) for pose in self._poses],
             **({"others": [[*poses] for poses in self._others]} if any(self._others) else {}),

@@ -234,7 +234,7 @@ def test_it_is_a_dataset(tmp_path: Path) -> None:
     ]
     data = OwnTasks(write(tmp_path / "t.jsonl", "\n".join(lines)))
     assert data.filter(max_blocks=2).ids() == ["t1", "t2"]
-    parts = data.split([1, 1])
+    parts = data.split()
     assert sorted(name for part in parts.values() for name in part.ids()) == data.ids()
     assert data.to_pandas().target_blocks.tolist() == [1, 2, 3, 4, 5]
 

@@ -69,8 +69,6 @@ class CDMDataset(Dataset):
 
     """
 
-    groups = ("structure", "session", "builder", "architect")
-
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
