@@ -87,7 +87,7 @@ def test_input_is_told(window):
     window.open()
     window.poll()
     key_down("w", "w")
-    press("return", "\r", ctrl=True)
+    press("return", "\r")
     write("żółw")
     move_mouse(3, -4, held=(1, 0, 1))
     post(pygame.MOUSEBUTTONDOWN, button=3, pos=(5, 6))
@@ -99,7 +99,7 @@ def test_input_is_told(window):
     found = [event for event in window.poll() if not isinstance(event, Unfocused)]
     assert found == [
         Key("w", True, "w"),
-        Key("return", True, "\r", True),
+        Key("return", True, "\r"),
         Key("return", False),
         Typed("żółw"),
         MouseMoved(3.0, -4.0, (1, 3)),

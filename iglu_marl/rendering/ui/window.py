@@ -39,7 +39,6 @@ class Key(NamedTuple):
     name: str
     down: bool
     text: str = ""
-    ctrl: bool = False
 
 
 class Typed(NamedTuple):
@@ -246,9 +245,8 @@ def _read(event: pygame.event.Event) -> Input | None:
         return Closed()
     if event.type in (pygame.KEYDOWN, pygame.KEYUP):
         name = pygame.key.name(event.key)
-        ctrl = bool(getattr(event, "mod", 0) & (pygame.KMOD_CTRL | pygame.KMOD_META))
         down = event.type == pygame.KEYDOWN
-        return Key(_OTHER_NAMES.get(name, name), down, getattr(event, "unicode", "") or "", ctrl)
+        return Key(_OTHER_NAMES.get(name, name), down, getattr(event, "unicode", "") or "")
     if event.type == pygame.TEXTINPUT:
         return Typed(event.text)
     if event.type == pygame.MOUSEMOTION:
