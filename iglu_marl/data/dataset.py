@@ -14,7 +14,6 @@ import numpy as np
 
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task_source import GroupedSource
 from iglu_marl.data.report import Report
@@ -83,13 +82,6 @@ class Dataset(GroupedSource):
             for entry in entries
             for record in self._records(name, entry)
         ]
-
-    def to_pandas(self) -> Any:
-        """Return `records()` as a `pandas.DataFrame`."""
-        with extra("data"):
-            import pandas as pd
-
-        return pd.DataFrame(self.records())
 
     def structure_of(self, name: str, entry: Entry) -> str:
         """Return the structure of an entry of `tasks[name]`, such as "c135". A split keeps structures together."""

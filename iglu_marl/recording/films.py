@@ -5,9 +5,8 @@ from __future__ import annotations
 import bisect
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, cells_of, col
 from iglu_marl.core.parsing import read_file
 from iglu_marl.core.task import Task
 from iglu_marl.data.iglu.world_files import WORLD_LIMIT
-from iglu_marl.data.packs.archive import Pack, open_pack
+from iglu_marl.data.packs.archive import open_pack
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack
 
@@ -244,55 +243,26 @@ def page_of(film: Film) -> ReplayRecorder:
 # ---------------------------------------------------------------------------------------------- finding the recording
 
 
-def _member(pack: Pack, name: str) -> str:
-    """Return the member with this name, or the only one whose name ends with it."""
-    if pack.has(name):
-        return name
-    found = [member for member in pack.names() if member.endswith(f"/{name}")] if name else []
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise DataError(f"the name {name!r} is ambiguous in {pack.location}: {', '.join(found[:3])}")
-    raise DataError(
-        f"{pack.location} has no file {name!r}; its files are such as {', '.join(pack.names()[:3])}"
-    )
-
-
-def place_in_pack(text: str) -> tuple[Callable[[], Pack], str] | None:
-    """Return a function that opens the pack of a path (PACK/MEMBER) and the member; None for others."""
-    path = Path(text).expanduser()
-    for parent in path.parents:
-        if os.path.isfile(parent):
-            return partial(open_pack, parent), path.relative_to(parent).as_posix()
-    name, _, member = text.partition("/")
-    if name in PACKS:
-        return partial(find_pack, name, fetch=False), member
-    if name == "bundled":
-        from iglu_marl.data import bundled
-
-        return partial(open_pack, str(bundled.files())), member
-    return None
-
-
 def load_world_file(text: str, data: Path | None = None) -> tuple[bytes, str]:
-    """The contents and name of a world file.
+    """Return the contents and name of a world file.
 
-    text: a file; a path that goes on inside a zip (PACK.zip/MEMBER); or the name of a pack (also "bundled") and a
-    member of it. With `data`, a zip or folder, text is a member. The end of a member's name is enough where only one
-    ends so. Raises `DataError` when there is no such file.
+    text: a file, or the name of a pack (also "bundled") and a member of it. With `data`, a zip or folder, text is a
+    member. Raises `DataError` when there is no such file.
     """
+    from iglu_marl.data import bundled
+
     path = Path(text).expanduser()
     if data is None and os.path.isfile(path):  # False for a name of 5,000 characters, too
         return read_file(path, WORLD_LIMIT), str(path)
-    way = (partial(open_pack, data), text) if data is not None else place_in_pack(text)
-    if way is None:
+    name, _, member = ("", "", text) if data is not None else text.partition("/")
+    if data is None and name not in (*PACKS, "bundled"):
         raise DataError(
-            f"there is no recording {text!r}: expected a file, a path into a zip such as iglu-multiturn.zip/MEMBER, or "
-            f"a member of one of the packs {', '.join([*PACKS, 'bundled'])}, such as iglu-multiturn/MEMBER"
+            f"there is no recording {text!r}: expected a file, or a member of one of the packs "
+            f"{', '.join([*PACKS, 'bundled'])}, such as iglu-multiturn/MEMBER"
         )
-    with way[0]() as pack:
-        name = _member(pack, way[1])
-        return pack.read(name, WORLD_LIMIT), name
+    place = data or (bundled.files() if name == "bundled" else None)
+    with open_pack(place) if place is not None else find_pack(name, fetch=False) as pack:
+        return pack.read(member, WORLD_LIMIT), member
 
 
 # ------------------------------------------------------------------------------------------------------- the pictures

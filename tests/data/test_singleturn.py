@@ -195,12 +195,13 @@ def test_filters(data: SingleturnDataset) -> None:
     assert len(data) == 1416
 
 
-def test_records_and_pandas(data: SingleturnDataset) -> None:
-    frame = data.to_pandas()
-    assert len(frame) == len(data)
-    row = frame[frame.game_id == "CQ-game-2719"].iloc[0]
-    assert (row.start, row.structure, row.clear) == ("8-c136/step-20", "c136", True)
-    assert (row.start_blocks, row.target_blocks, row.added, row.removed, row.recolored) == (18, 10, 0, 8, 0)
+def test_records(data: SingleturnDataset) -> None:
+    records = {record["game_id"]: record for record in data.records()}
+    assert len(records) == len(data)
+    row = records["CQ-game-2719"]
+    assert (row["start"], row["structure"], row["clear"]) == ("8-c136/step-20", "c136", True)
+    counts = ("start_blocks", "target_blocks", "added", "removed", "recolored")
+    assert [row[name] for name in counts] == [18, 10, 0, 8, 0]
 
 
 def test_options(pack: Path) -> None:

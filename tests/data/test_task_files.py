@@ -224,7 +224,7 @@ def test_it_is_a_dataset(tmp_path: Path) -> None:
     assert data.filter(max_blocks=2).ids() == ["t1", "t2"]
     parts = data.split()
     assert sorted(name for part in parts.values() for name in part.ids()) == data.ids()
-    assert data.to_pandas().target_blocks.tolist() == [1, 2, 3, 4, 5]
+    assert [record["target_blocks"] for record in data.records()] == [1, 2, 3, 4, 5]
 
 
 CELLS = st.tuples(st.integers(-5, 5), st.integers(-1, 7), st.integers(-5, 5))
