@@ -35,7 +35,7 @@ from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_p
 from iglu_marl.commands.demo import demo
 from iglu_marl.commands.evaluate import evaluate
 from iglu_marl.commands.export import export
-from iglu_marl.commands.llm import export_prompts, mcp, report_models, run_benchmark
+from iglu_marl.commands.llm import export_prompts, report_models, run_benchmark
 from iglu_marl.commands.new import new
 from iglu_marl.commands.options import in_options
 from iglu_marl.commands.output import printable
@@ -54,7 +54,7 @@ from iglu_marl.core.files import usable_path
 PANELS = {
     "First": ("demo", "play", "show", "new", "evaluate", "record", "tasks", "agents"),
     "Data and benchmarks": ("benchmark", "data", "llm", "predict", "questions", "replay"),
-    "Servers": ("serve", "study", "serve-openenv", "mcp"),
+    "Servers": ("serve", "study", "serve-openenv"),
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
@@ -181,7 +181,6 @@ for _command in (
     replay,
     serve,
     serve_openenv,
-    mcp,
 ):
     _name = _command.__name__.replace("_", "-")
     _add(app, _name, _command, rich_help_panel=_PANEL_OF[_name])

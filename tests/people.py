@@ -65,17 +65,17 @@ def post(kind: int, **values: Any) -> None:
     pygame.event.post(pygame.event.Event(kind, **values))
 
 
-def key_down(name: str, text: str = "", ctrl: bool = False) -> None:
+def key_down(name: str, text: str = "") -> None:
     code = pygame.key.key_code(name)
-    post(pygame.KEYDOWN, key=code, mod=pygame.KMOD_LCTRL if ctrl else 0, unicode=text)
+    post(pygame.KEYDOWN, key=code, unicode=text)
 
 
 def key_up(name: str) -> None:
     post(pygame.KEYUP, key=pygame.key.key_code(name), mod=0)
 
 
-def press(name: str, text: str = "", ctrl: bool = False) -> None:
-    key_down(name, text, ctrl)
+def press(name: str, text: str = "") -> None:
+    key_down(name, text)
     key_up(name)
 
 

@@ -55,7 +55,6 @@ from iglu_marl.evaluation.action_prediction import KINDS, Prediction
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import Evaluation, row_from_json
 from iglu_marl.recording import read_recording
-from iglu_marl.rendering.html import read_replay
 from iglu_marl.tasks import RandomTasks
 from iglu_marl.tasks.structures import load_structures
 
@@ -230,7 +229,7 @@ def read_world_file(path: Path) -> Read:
 def read_own(path: Path) -> Read:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
-        tasks = OwnTasks(path, on_error="skip")
+        tasks = OwnTasks(path)
     found = used(tasks)
     write_tasks(path / "again.out", tasks.tasks)
     return found
@@ -268,11 +267,6 @@ def read_played(path: Path) -> Read:
         assert isinstance(recording.task, Task)
         replay(recording)
     return Read({"game"}, [f"game.jsonl has {len(found)} games"])
-
-
-def read_page(path: Path) -> Read:
-    read_replay(path / "replay.json")
-    return Read({"replay"}, ["replay.json"])
 
 
 SETTINGS = {"seed": 1, "config": {"controls": "flying"}}
@@ -438,26 +432,9 @@ def recorded_game(folder: Path) -> bytes:
     return path.read_bytes()
 
 
-def replay_page(folder: Path) -> bytes:
-    """A replay of one moment."""
-    from iglu_marl.rendering import ReplayRecorder
-    from iglu_marl.rendering.html import write_replay
-
-    recorder = ReplayRecorder()
-    env = gym.make("IGLUGridworldVector-v0", tasks=Task("<Architect> two", GRID))
-    env.reset(seed=0)
-    recorder(env)
-    return write_replay(folder / "made.json", recorder.data).read_bytes()
-
-
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return recorded_game(tmp_path_factory.mktemp("recording"))
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return replay_page(tmp_path_factory.mktemp("replay"))
 
 
 SESSIONS = {"1-c7", "2-c7"}
@@ -504,15 +481,15 @@ READERS: dict[str, Reader] = {
         values=[("train",), ("train", 0)], place="C7",
     ),
     "own JSON": Reader(
-        {"other.json": OTHER_TASK}, "mine.json", read_own, {"other"}, {"hut"}, zipped=False,
+        {"other.json": OTHER_TASK}, "mine.json", read_own, None, {"hut", "other"}, zipped=False,
         values=[("id",), ("structure",), ("dialog",), ("dialog", 0, "text"), ("target", 0, 1), ("target", 1, "color"),
                 ("target",), ("invariant",), ("ids",)],
     ),
     "own lines": Reader(
-        {"other.json": OTHER_TASK}, "mine.jsonl", read_own, {"other"}, {"hut"}, zipped=False,
+        {"other.json": OTHER_TASK}, "mine.jsonl", read_own, None, {"hut", "other"}, zipped=False,
         values=[("dialog", 0, "role"), ("target", 0)],
     ),
-    "own CSV": Reader({"other.json": OTHER_TASK}, "mine.csv", read_own, {"other"}, {"hut"}, zipped=False),
+    "own CSV": Reader({"other.json": OTHER_TASK}, "mine.csv", read_own, None, {"hut", "other"}, zipped=False),
     "event file": Reader(
         {"human_agent_feedback.csv": table(",".join(FEEDBACK_COLUMNS), FEEDBACK)}, "gamedata.json", read_feedback,
         {"H1", "H2"}, zipped=False,
@@ -532,7 +509,6 @@ READERS: dict[str, Reader] = {
         values=[("name",), ("tags",), ("placed",), ("placed", 0), ("made",), ("made", 0, 1), ("error",)],
     ),
     "recording": Reader({}, "game.jsonl", read_played, None, zipped=False),
-    "replay": Reader({}, "replay.json", read_page, None, zipped=False),
 }  # fmt: skip
 GOOD: dict[str, bytes] = {
     "tape": WORLD,
@@ -554,7 +530,6 @@ TABLES: dict[str, Reader] = {
         SINGLE, "clarifying_questions_train.csv", read_singleturn, {"CQ-game-1", "CQ-game-2", "CQ-game-3"}
     ),
     "feedback": Reader({}, "human_agent_feedback.csv", read_feedback, {"H1", "H2"}, zipped=False),
-    "own CSV": Reader({}, "mine.csv", read_own, {"hut", "other"}, zipped=False),
 }
 GOOD_TABLES: dict[str, bytes] = {
     "games": SINGLE["clarifying_questions_train.csv"],
@@ -562,7 +537,6 @@ GOOD_TABLES: dict[str, bytes] = {
     "dialogs": MULTI["dialogs.csv"],
     "single turns": SINGLE["clarifying_questions_train.csv"],
     "feedback": table(",".join(FEEDBACK_COLUMNS), FEEDBACK),
-    "own CSV": b"id,target\nhut,0 -1 0 red\nother,0 -1 0 red\n",
 }
 
 
@@ -573,18 +547,18 @@ def no_other_data(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
 
 
-def good_content(name: str, recorded: bytes, page: bytes) -> bytes:
+def good_content(name: str, recorded: bytes) -> bytes:
     reader = READERS[name]
-    return {**GOOD, "recording": recorded, "replay": page}.get(name) or reader.files[reader.damaged]
+    return {**GOOD, "recording": recorded}.get(name) or reader.files[reader.damaged]
 
 
 # ---------------------------------------------------------------------------------------------------- the tests
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_good_input_is_read_whole(name: str, tmp_path: Path, recorded: bytes, page: bytes) -> None:
+def test_good_input_is_read_whole(name: str, tmp_path: Path, recorded: bytes) -> None:
     reader = READERS[name]
-    content = good_content(name, recorded, page)
+    content = good_content(name, recorded)
     files = {**reader.files, reader.damaged: content}
     path = write_zip(tmp_path / "p.zip", files) if reader.zipped else write_folder(tmp_path, files)
     found = reader.read(path)
@@ -626,33 +600,15 @@ VALUED += [("recording", line, tuple(way)) for line, *way in RECORDED]
 
 @pytest.mark.parametrize(("name", "line", "way"), VALUED, ids=str)
 def test_another_value_in_its_place(
-    name: str, line: int, way: tuple[Any, ...], tmp_path: Path, recorded: bytes, page: bytes
+    name: str, line: int, way: tuple[Any, ...], tmp_path: Path, recorded: bytes
 ) -> None:
-    lines = good_content(name, recorded, page).splitlines()
+    lines = good_content(name, recorded).splitlines()
     for number, damaged in enumerate(damaged_values(json.loads(lines[line]), way)):
         folder = tmp_path / str(number)
         folder.mkdir()
         changed = [*lines]
         changed[line] = damaged
         READERS[name].check(folder, b"\n".join(changed) + b"\n")
-
-
-def ways(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The ways to every part of a JSON value, of lists to the first entry."""
-    if way:
-        yield way
-    parts = (
-        value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
-    )
-    for key, part in parts:
-        yield from ways(part, (*way, key))
-
-
-def test_another_value_in_a_replay(tmp_path: Path, page: bytes) -> None:
-    content = json.loads(page)
-    for number, way in enumerate(ways(content)):
-        for damaged in list(damaged_values(content, way))[number % 3 :: 3]:
-            READERS["replay"].check(tmp_path, damaged)
 
 
 @pytest.mark.parametrize("damage", ROWS)

@@ -67,7 +67,6 @@ HIDDEN = [
         "uvicorn",
         "sqlalchemy",
         "openenv",
-        "mcp",
     ),
 ]
 WITHOUT = (
@@ -85,7 +84,6 @@ NEEDS = {
     "show games.jsonl -o game.mp4": "video",
     "play --role builder": "web",
     "play --window": "window",
-    "mcp": "mcp",
     "serve": "web",
     "study status study.toml": "web",
     "evaluate --builder edits-v1 --count 1 --output learned": "rl",

@@ -147,7 +147,7 @@ for module in pkgutil.walk_packages(iglu_marl.__path__, "iglu_marl."):
     try:
         importlib.import_module(module.name)
     except ModuleNotFoundError as error:
-        extras = ("inspect_ai", "mcp", "openenv", "sqlalchemy", "starlette", "torch", "transformers", "uvicorn")
+        extras = ("inspect_ai", "openenv", "sqlalchemy", "starlette", "torch", "transformers", "uvicorn")
         if error.name.split(".")[0] not in extras:
             raise
 import numpy

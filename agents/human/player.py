@@ -97,7 +97,7 @@ class PlayerWindow:
         elif self.talking:
             if event.name == "return":
                 yield self.line.enter()
-            elif not self.line.key(event.name, event.ctrl) and len(event.name) > 1 and event.name != "space":
+            elif not self.line.key(event.name) and len(event.name) > 1 and event.name != "space":
                 yield event
         elif event.name == "escape":
             self.open_menu()

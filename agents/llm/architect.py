@@ -76,7 +76,6 @@ class LLMArchitect(Decider):
         message_length: length limit of an utterance, in characters or tokens.
         patience: turns without a visible change before the model is asked again.
         settle_after: turns after a change of the build, even if the builder moves.
-        show_changes: whether the prompt lists the remaining changes; None = as `settings.changes` says.
         background: stay silent until the reply arrives instead of waiting for it.
         seat: place in a team.
 
@@ -93,7 +92,6 @@ class LLMArchitect(Decider):
         message_length: int | None = None,
         patience: int = PATIENCE,
         settle_after: int = SETTLE_AFTER,
-        show_changes: bool | None = None,
         background: bool = False,
         seat: TeamSeat = ARCHITECT_SEAT,
     ) -> None:
@@ -102,8 +100,10 @@ class LLMArchitect(Decider):
         self.client = ModelClient(Role.ARCHITECT, settings, backend)
         self.patience, self.settle_after = patience, settle_after
         changes = self.client.settings.changes
-        shown = changes == "shown" or (changes == "auto" and self.client.settings.view != "picture")
-        self.show_changes, self.background = shown if show_changes is None else show_changes, background
+        self.show_changes = changes == "shown" or (
+            changes == "auto" and self.client.settings.view != "picture"
+        )
+        self.background = background
         self.message_length = Settings(codec=codec, message_length=message_length).max_length
         self.seat = seat
         self._dialogue = DialogueTracker(codec, self.message_length, speakers=seat.speakers)

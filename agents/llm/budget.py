@@ -29,22 +29,29 @@ def shared_file(settings: LLMSettings) -> str:
     return str(Path(folder, f"{hashlib.blake2b(about.encode(), digest_size=6).hexdigest()}.json"))
 
 
-class SharedFile:
-    """A small JSON file that threads and processes update under a lock. Raises `ConfigError` naming the file."""
+class SharedValue:
+    """A JSON value that threads update, and with a file also processes. Raises `ConfigError` naming the file."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+    def __init__(self, file: str | os.PathLike[str] = "") -> None:
+        self.file = file
+        self._kept: Any = None
         self._lock = threading.Lock()  # so that only one thread of each process waits for the file lock
 
     def change(self, change: Callable[[Any], Any]) -> Any:
-        """Replace the content (None if there is no file) by `change(content)`, and return that."""
+        """Replace the value (None at first) by `change(value)`, and return that."""
+        with self._lock:
+            if self.file:
+                return self._change_file(Path(self.file), change)
+            self._kept = change(self._kept)
+            return self._kept
+
+    def _change_file(self, path: Path, change: Callable[[Any], Any]) -> Any:
         import filelock
 
-        path = self.path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = filelock.FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S)
-            with self._lock, lock.acquire(poll_interval=LOCK_POLL_S):
+            with lock.acquire(poll_interval=LOCK_POLL_S):
                 kept = parse_json(path.read_bytes(), f"{path}", ConfigError) if path.exists() else None
                 after = change(kept)
                 if after != kept:
@@ -96,11 +103,8 @@ class Budget:
     ) -> None:
         self.max_tokens, self.max_cost = max_tokens, max_cost
         self.prompt_price, self.completion_price = prompt_price, completion_price
-        self._spent = TokenCount()
-        self._lock = threading.Lock()
-        self._ledger = SharedFile(ledger) if ledger else None
-        if self._ledger is not None:
-            self._with_ledger(lambda spent: spent)
+        self._ledger = SharedValue(ledger)
+        self._change(lambda spent: spent)
 
     @classmethod
     def of(cls, settings: LLMSettings) -> Budget:
@@ -116,7 +120,7 @@ class Budget:
     @property
     def spent(self) -> TokenCount:
         """Tokens that are spent or reserved."""
-        return self._spent if self._ledger is None else self._with_ledger(lambda spent: spent)
+        return self._change(lambda spent: spent)
 
     def cost(self, tokens: TokenCount) -> float:
         """Return the cost of tokens, in the unit of the prices."""
@@ -143,25 +147,13 @@ class Budget:
         """Replace the reservation of a finished call by the tokens that it used."""
         self._change(lambda spent: spent.minus(reserved).plus(used))
 
-    def _change(self, change: Callable[[TokenCount], TokenCount]) -> None:
-        if self._ledger is not None:
-            self._with_ledger(change)
-            return
-        with self._lock:
-            self._spent = change(self._spent)
-
-    def _with_ledger(self, change: Callable[[TokenCount], TokenCount]) -> TokenCount:
-        assert self._ledger is not None
-        place = self._ledger.path
-
-        def changed(kept: Any) -> dict[str, int]:
-            after = change(_spent(kept, place))
-            return {"prompt": after.prompt, "completion": after.completion}
-
-        return TokenCount(**self._ledger.change(changed))
+    def _change(self, change: Callable[[TokenCount], TokenCount]) -> TokenCount:
+        return TokenCount(
+            **self._ledger.change(lambda kept: change(_spent(kept, self._ledger.file))._asdict())
+        )
 
 
-def _spent(kept: Any, path: Path) -> TokenCount:
+def _spent(kept: Any, path: str | os.PathLike[str]) -> TokenCount:
     if kept is None:
         return TokenCount()
     with wrap_errors(
@@ -202,17 +194,11 @@ class RateLimit:
         self._count = max(1, int(per_minute)) if per_minute else 0
         self._window_s = 60.0 * self._count / per_minute if per_minute else 0.0
         self._clock, self._sleep = clock, sleep
-        self._lock = threading.Lock()
-        self._file = SharedFile(file) if file else None
-        self._own = _Times(due=[], closed_until=float("-inf"))
+        self._times = SharedValue(file)
 
     def _change(self, change: Callable[[_Times], _Times]) -> _Times:
-        if self._file is not None:
-            times: _Times = self._file.change(lambda kept: change(kept or _Times(due=[], closed_until=0.0)))
-            return times
-        with self._lock:
-            self._own = change(self._own)
-            return self._own
+        times: _Times = self._times.change(lambda kept: change(kept or _Times(due=[], closed_until=0.0)))
+        return times
 
     def hold(self, wait_s: float) -> None:
         """Send nothing for the next `wait_s` seconds."""

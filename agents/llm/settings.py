@@ -37,7 +37,7 @@ def _setting(default: Any, text: str, least: float | None = None, most: float | 
 
 @dataclass(frozen=True)
 class LLMSettings:
-    """Settings of LLM agents; `LLMSettings.table()` lists the fields.
+    """Settings of LLM agents.
 
     Each field is also an environment variable, in capitals after `IGLU_MARL_LLM_`: see `from_environment`. The key is
     not a field: it stays in the environment, and is read for each request. Raises `ConfigError` for a wrong value.
@@ -178,16 +178,6 @@ class LLMSettings:
 
     def __hash__(self) -> int:
         return hash(json.dumps(dataclasses.asdict(self), sort_keys=True))
-
-    @classmethod
-    def table(cls) -> str:
-        """Return the fields as a Markdown table."""
-        rows = ["| field | default | |", "|---|---|---|"]
-        for part in dataclasses.fields(cls):
-            default = {} if part.default is dataclasses.MISSING else part.default
-            shown = f'"{default}"' if isinstance(default, str) else str(default)
-            rows.append(f"| `{part.name}` | `{shown}` | {part.metadata['doc']} |")
-        return "\n".join(rows)
 
 
 def explain_cut_thoughts(settings: LLMSettings, reported: int | None) -> str:

@@ -1,7 +1,7 @@
 """The benchmark of language models: levels, games, and result files.
 
 A game is a `TextGame`: a chat, a reply, the next chat. So the same games are played through an endpoint or a local
-model (`run_models`), with Inspect AI (`inspect_tasks`) and over MCP (`mcp`), and `outcome` judges all of them.
+model (`run_models`), and with Inspect AI (`inspect_tasks`), and `outcome` judges all of them.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from iglu_marl.envs.single import SilentBuilderEnv
     from iglu_marl.game.agent import Agent
     from iglu_marl.recording.rollout import Trajectory
+    from iglu_marl.recording.videos import GameMoments
 
 SCRIPTED = "scripted"
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
@@ -92,7 +93,7 @@ def demo(
             env, agents = game_of(chosen, controls, architect, builder, max_steps, game)
             trajectory, watcher, reason = _played_game(env, agents, chosen, seed, console, progress)
             more = {"team": watcher.tally.counts} if env.unwrapped.config.is_team else {}
-        for file in save(output, video_format, env, watcher.states, trajectory.dialogue.text, progress):
+        for file in save(output, video_format, trajectory, watcher.moments, progress):
             files.append(file)
             if file.suffix == ".html":
                 console.print(f"Watch it: open {file.resolve()} in a browser")
@@ -103,7 +104,7 @@ def demo(
 
 
 class _Watcher:
-    """Print the dialogue of a game, update the progress bar, and keep the states for the pictures."""
+    """Print the dialogue of a game, update the progress bar, and keep the moments for the pictures."""
 
     def __init__(
         self,
@@ -114,11 +115,12 @@ class _Watcher:
         counted: Callable[[Any], int] = lambda episode: episode.worlds.best[0],
     ) -> None:
         from iglu_marl.evaluation.team import TeamTally
+        from iglu_marl.recording.videos import GameMoments
 
         self.console, self.progress, self.counted = console, progress, counted
         self.bar = progress.add_task(what, total=total)
         self.heard = 0
-        self.states: list[Any] = []
+        self.moments = GameMoments()
         self.tally = TeamTally()
 
     def __call__(self, env: Any) -> None:
@@ -130,28 +132,22 @@ class _Watcher:
         if env.unwrapped.config.is_team:
             self.tally(env)
         self.progress.update(self.bar, completed=int(self.counted(episode)))
-        self.states.append(env.unwrapped.get_state())
+        self.moments(env)
 
 
 def save(
-    output: Path, video: str, env: Any, states: list[Any], text: str, progress: Progress
+    output: Path, video: str, game: Trajectory, moments: GameMoments, progress: Progress
 ) -> Iterator[Path]:
     """Write pictures, transcript, page and videos into the output folder; yield each file."""
-    from iglu_marl.recording.videos import write_game_video
-    from iglu_marl.rendering import ReplayRecorder, write_png
+    from iglu_marl.rendering import composed_frame, write_png
 
     made_folder(output)
-    for name, state in (("halfway", states[len(states) // 2]), ("demo", states[-1])):
-        env.set_state(state)
-        yield write_png(output / f"{name}.png", env.render())
-    yield write_text(output / "dialogue.txt", text + "\n")
-    recorder = ReplayRecorder()
-    for state in states:
-        env.set_state(state)
-        recorder(env)
-    yield recorder.write(output / "replay.html")
+    yield write_png(output / "halfway.png", composed_frame(**moments[len(moments) // 2]))
+    yield moments.write(output / "demo.png")
+    yield write_text(output / "dialogue.txt", game.dialogue.text + "\n")
+    yield moments.write(output / "replay.html", game.task.task_id)
     for kind in {"both": ("mp4", "gif"), "none": ()}.get(video, (video,)):
-        yield write_game_video(output / f"demo.{kind}", env, states, progress)
+        yield moments.write(output / f"demo.{kind}", progress=progress)
 
 
 def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:
@@ -233,7 +229,7 @@ def game_of(
         {Role.ARCHITECT: [architect], Role.BUILDER: [builder]},
         {"controls": controls, "max_steps": max_steps},
     )
-    options = {**game_options(playing, own, asked), "tasks": task, "render_mode": "rgb_array"}
+    options = {**game_options(playing, own, asked), "tasks": task}
     env: Any = raw_env(**options)
     return env, agents_for(env, architect, builder, reader="person")
 
@@ -279,7 +275,6 @@ def _replayed_game(
         cast("ControlsName", controls or "walking"),
         tasks=session[0],
         max_steps=max_steps,
-        render_mode="rgb_array",
     )
     console.print(
         f"The recorded dialogue of {session.task_id} ({len(session)} turns), replayed to the oracle builder."

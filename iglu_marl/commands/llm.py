@@ -169,26 +169,6 @@ def report_models(
     return not found
 
 
-def mcp(
-    level: Annotated[
-        str, Option(help="Level of the benchmark of language models.")
-    ] = "models-clarification-v1",
-    seed: Annotated[int, opt.integer(0, "Seed of the tasks. 0: the public ones.")] = 0,
-    name: Annotated[str, Option(help="Name of the player in the result.")] = "MCP client",
-    output: Annotated[Path | None, opt.output_folder("Folder for the result file.")] = None,
-) -> None:
-    """Serve games to an assistant over MCP, by standard input and output.
-
-    The assistant's settings name this command as a server. It then has the tools look, place, remove, say and new_game.
-
-    Examples: iglu-marl mcp --level models-clarification-v1
-    """
-    from iglu_marl.benchmark.mcp import ToolGame, make_server
-    from iglu_marl.benchmark.models import find_level
-
-    make_server(ToolGame(find_level(level), seed, output, name)).run("stdio")
-
-
 def _recorded(
     source: str, data: Path | None, splits: list[str], view: str, count: int | None
 ) -> Iterator[Any]:

@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from iglu_marl.core.task import Task
     from iglu_marl.recording.films import Film
 
-PAGES, VIDEOS = (".html", ".json"), (".mp4", ".gif")
-OF_GAMES = (".png", *VIDEOS, *PAGES)
+PAGE, VIDEOS = ".html", (".mp4", ".gif")
+OF_GAMES = (".png", *VIDEOS, PAGE)
 # What is shown, and the options that have an effect on it, besides `output` and `as_json`.
 EFFECTS: dict[str, frozenset[str]] = {
     "a dataset": frozenset(("data", "structure", "overwrite")),
-    "the data of a page": frozenset(),
     "a recording": frozenset(("episode",)),
     "a session's page": frozenset(("data", "set_up")),
     "a session's picture": frozenset(("data", "set_up", "view")),
@@ -48,8 +47,8 @@ def show(
         str,
         Argument(
             metavar="SOURCE",
-            help="A structure (kite, C7), a task of --task-source, a recording (.jsonl), a page or its data (.html, "
-            ".json), a person's session (a world file, PACK/MEMBER, or a session of the Minecraft Dialogue Corpus), "
+            help="A structure (kite, C7), a task of --task-source, a recording (.jsonl), a "
+            "person's session (a world file, PACK/MEMBER, or a session of the Minecraft Dialogue Corpus), "
             f"or a dataset ({', '.join(CORPORA)}).",
             autocompletion=opt.a_structure,
         ),
@@ -59,8 +58,7 @@ def show(
         Option(
             "--output",
             "-o",
-            help="Picture (.png), video (.mp4, .gif), page (.html) or its data (.json); for a dataset, a folder of "
-            "pages.",
+            help="Picture (.png), video (.mp4, .gif) or page (.html); for a dataset, a folder of pages.",
             callback=_writable,
         ),
     ],
@@ -133,9 +131,7 @@ def show(
         return
     expect_file(output, *OF_GAMES)
     made_folder(output.parent)
-    if kind == "the data of a page":
-        facts = _show_page(Path(source), output)
-    elif kind == "a recording":
+    if kind == "a recording":
         facts = _show_recording(Path(source), output, episode, as_json)
     elif kind.startswith("a session"):
         from iglu_marl.recording.films import write_film
@@ -164,12 +160,10 @@ def _kind_of(source: str, output: Path) -> str:
     ending = output.suffix.lower()
     if source in CORPORA:
         return "a dataset"
-    if os.path.isfile(source) and source.lower().endswith((".html", ".htm", ".json")):
-        return "the data of a page"
     if os.path.isfile(source) and source.lower().endswith(".jsonl"):
         return "a recording"
     if SESSION.fullmatch(source) or os.path.isfile(source) or "/" in source:
-        return f"a session's {'page' if ending in PAGES else 'picture' if ending == '.png' else 'video'}"
+        return f"a session's {'page' if ending == PAGE else 'picture' if ending == '.png' else 'video'}"
     return f"a structure's {'picture' if ending == '.png' else 'game'}"
 
 
@@ -206,15 +200,6 @@ def show_dataset(
         text_console().print(f"Written: {facts['sessions']} sessions{without}. Open {facts['file']}")
 
 
-def _show_page(source: Path, output: Path) -> dict[str, Any]:
-    from iglu_marl.rendering.html import read_replay, write_replay
-
-    expect_file(output, *PAGES)
-    page = read_replay(source)
-    write_replay(output, page)
-    return {"title": page["title"], "moments": page["moments"]}
-
-
 def _show_recording(source: Path, output: Path, episode: int, as_json: bool) -> dict[str, Any]:
     from iglu_marl.recording import read_recording
     from iglu_marl.recording.videos import write_recording
@@ -222,7 +207,7 @@ def _show_recording(source: Path, output: Path, episode: int, as_json: bool) -> 
     games = read_recording(source)
     opt.expect("--episode", episode, episode < len(games), f"0..{len(games) - 1}")
     with progress_bar(as_json) as progress:
-        game = write_recording(games[episode], output, progress=progress)
+        game = write_recording(games[episode], output, progress)
     return {"task": game.task.task_id, "moves": len(games[episode].moves), "completed": game.completed}
 
 
@@ -303,22 +288,12 @@ def _show_game(
     from iglu_marl.commands.demo import game_of
     from iglu_marl.commands.task_selection import choose_task
     from iglu_marl.recording.rollout import play
-    from iglu_marl.recording.videos import write_game_video
-    from iglu_marl.rendering import ReplayRecorder
+    from iglu_marl.recording.videos import GameMoments
 
     env, agents = game_of(choose_task(tasks, data, name, seed), controls)
-    page, states = ReplayRecorder(), list[Any]()
-
-    def note(game: Any) -> None:
-        states.append(game.unwrapped.get_state())
-        if output.suffix.lower() in PAGES:
-            page(game)
-
-    game = play(env, agents, seed=seed, on_step=note)
-    if output.suffix.lower() in PAGES:
-        page.write(output)
-    else:
-        with progress_bar(as_json) as progress:
-            write_game_video(output, env, states, progress)
+    moments = GameMoments()
+    game = play(env, agents, seed=seed, on_step=moments)
+    with progress_bar(as_json) as progress:
+        moments.write(output, game.task.task_id, progress)
     env.close()
     return {"task": game.task.task_id, "completed": game.completed, "steps": game.builder_steps}

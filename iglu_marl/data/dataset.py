@@ -14,18 +14,14 @@ import numpy as np
 
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task_source import GroupedSource
 from iglu_marl.data.report import Report
-from iglu_marl.data.splits import Split, hash_fraction
+from iglu_marl.data.splits import Split
 from iglu_marl.data.task_fields import Entry as Entry
 from iglu_marl.data.task_fields import Record as Record
 
 AnyDataset = TypeVar("AnyDataset", bound="Dataset")
-
-HASH_SPLIT = {"train": 0.8, "val": 0.1, "test": 0.1}
-HASH_SALT = "iglu_marl "
 
 
 def changes(start: BlockGrid, target: BlockGrid) -> dict[str, int]:
@@ -45,13 +41,11 @@ class Dataset(GroupedSource):
 
     Attributes:
         skipped: number of sampled tasks that were left out because they ask for no change.
-        groups: keys of a record that `split(by=…)` accepts; the first is the default.
 
     """
 
     dataset_version: str
     location: str
-    groups: tuple[str, ...] = ("structure",)
     _by_id: dict[str, Entry] | None = None
     _report: Report[Any]
 
@@ -77,7 +71,7 @@ class Dataset(GroupedSource):
         return list(dict.fromkeys(str(entry.task_id) for entry in self.entries()))
 
     def _records(self, name: str, entry: Entry) -> list[Record]:
-        """Return a dict per task of an entry, with the keys `groups`, "clear" and those of `changes`."""
+        """Return a dict per task of an entry, with the keys "structure", "clear" and those of `changes`."""
         raise NotImplementedError
 
     def records(self) -> list[Record]:
@@ -88,13 +82,6 @@ class Dataset(GroupedSource):
             for entry in entries
             for record in self._records(name, entry)
         ]
-
-    def to_pandas(self) -> Any:
-        """Return `records()` as a `pandas.DataFrame`."""
-        with extra("data"):
-            import pandas as pd
-
-        return pd.DataFrame(self.records())
 
     def structure_of(self, name: str, entry: Entry) -> str:
         """Return the structure of an entry of `tasks[name]`, such as "c135". A split keeps structures together."""
@@ -121,45 +108,11 @@ class Dataset(GroupedSource):
         part.tasks, part.skipped, part._rng, part._by_id = tasks, 0, None, None
         return part
 
-    def split(
-        self,
-        fractions: str | Mapping[str, float] | Sequence[float] | None = None,
-        *,
-        by: str | None = None,
-    ) -> Any:
-        """Split the entries into parts that share no structure.
+    def split(self, part: str | None = None) -> Any:
+        """Return one part of the frozen split by structure (see `Split`), or a dict of all.
 
-        `split("train")` returns one part of the frozen split by structure (see `Split`), which is the same for all
-        corpora. `split()` returns a dict with "train", "val" and "test". With any other argument, entries are split
-        by a hash of their name: `hash_fraction(HASH_SALT + name)`. More data never move an entry to another part. Part
-        sizes are met on average, and a part may be empty.
-
-        Args:
-            fractions: names and relative sizes of the parts, or sizes of parts named "0", "1", …; default: train 0.8,
-                val 0.1, test 0.1.
-            by: what stays together, one of `groups` (default: the first).
-
-        Raises:
-            ConfigError: if the part or `by` is unknown, or the fractions are wrong.
-
+        The split is the same for all corpora. Raises `ConfigError` if the part is unknown.
         """
-        if isinstance(fractions, str) or (fractions is None and by is None):
-            return self._frozen(fractions, by)
-        sizes = _check_sizes(fractions)
-        group = self.groups[0] if by is None else by
-        check_option("by", group, self.groups)
-        names, bounds = list(sizes), np.cumsum(list(sizes.values()))
-        bounds = bounds / bounds[-1]  # the last is 1 exactly
-
-        def part_of(name: str, entry: Entry) -> str:
-            key = HASH_SALT + str(self._records(name, entry)[0][group])
-            return names[int(np.searchsorted(bounds, hash_fraction(key), side="right"))]
-
-        return self._parts(names, part_of)
-
-    def _frozen(self: AnyDataset, part: str | None, by: str | None) -> Any:
-        if by is not None:
-            raise ConfigError(f"by={by!r} needs fractions; the frozen split is always by structure")
         if part is not None:
             check_option("split", part, [split.value for split in Split])
         parts = self._parts([split.value for split in Split], self.split_of)
@@ -174,9 +127,6 @@ class Dataset(GroupedSource):
         self: AnyDataset,
         *,
         max_blocks: int | None = None,
-        min_blocks: int | None = None,
-        max_changes: int | None = None,
-        min_changes: int | None = None,
         clear: bool | None = None,
         structures: Iterable[str] | None = None,
         where: Callable[[Record], object] | None = None,
@@ -185,9 +135,6 @@ class Dataset(GroupedSource):
 
         Args:
             max_blocks: largest number of blocks of the target.
-            min_blocks: smallest number of blocks of the target.
-            max_changes: largest number of blocks to add, remove and recolor.
-            min_changes: smallest number of blocks to add, remove and recolor.
             clear: whether the instruction was clear, that is, no clarifying question was asked.
             structures: names such as "c73".
             where: a predicate on a task's record (see `records`).
@@ -198,12 +145,8 @@ class Dataset(GroupedSource):
         )
 
         def fits(record: Record) -> bool:
-            size, todo = record["target_blocks"], record["added"] + record["removed"] + record["recolored"]
             return (
-                (max_blocks is None or size <= max_blocks)
-                and (min_blocks is None or size >= min_blocks)
-                and (max_changes is None or todo <= max_changes)
-                and (min_changes is None or todo >= min_changes)
+                (max_blocks is None or record["target_blocks"] <= max_blocks)
                 and (clear is None or record["clear"] is clear)
                 and (wanted is None or record["structure"] in wanted)
                 and (where is None or bool(where(record)))
@@ -217,22 +160,6 @@ class Dataset(GroupedSource):
     def __repr__(self) -> str:
         entries = sum(len(entries) for entries in self.tasks.values())
         return f"{type(self).__name__}({len(self.tasks)} names, {entries} entries, {len(self)} tasks)"
-
-
-def _check_sizes(fractions: Mapping[str, float] | Sequence[float] | None) -> dict[str, float]:
-    try:
-        if fractions is None:
-            sizes = dict(HASH_SPLIT)
-        elif isinstance(fractions, Mapping):
-            sizes = {str(name): float(size) for name, size in fractions.items()}
-        else:
-            sizes = {str(number): float(size) for number, size in enumerate(fractions)}
-        good = all(0 <= size < float("inf") for size in sizes.values()) and sum(sizes.values()) > 0
-    except (TypeError, ValueError):
-        good = False
-    if not good:
-        raise ConfigError(f"fractions are {fractions!r}, expected numbers of 0 or more, not all 0")
-    return sizes
 
 
 def check_task_options(task_kwargs: Mapping[str, Any] | None, allowed: Sequence[str]) -> dict[str, Any]:

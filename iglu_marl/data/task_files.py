@@ -71,9 +71,8 @@ _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 class TaskFileSkip(SkipReason):
-    """Why a file, or a task in it, is left out."""
+    """Why a file is left out."""
 
-    BAD_TASK = "a task that is wrong"
     DEAD_LINK = "a broken link"
     EMPTY_FILE = "a file without a task"
 
@@ -176,34 +175,24 @@ _READERS: dict[str, Callable[[str], Iterator[tuple[int, Any]]]] = {
 }
 
 
-def _read(
-    file: Path, shown: str, places: dict[str, str]
-) -> Iterator[tuple[str, tuple[Entry, Record] | DataError]]:
-    """Yield (place, task and labels) for each task of a file, with a `DataError` for each that is wrong.
+def _read(file: Path, shown: str, places: dict[str, str]) -> Iterator[tuple[Entry, Record]]:
+    """Yield each task of a file with its labels. Raises `DataError` for the first that is wrong.
 
     `places` has the place of each id so far; it is updated.
     """
-    try:
-        text = decoded(read_file(file, FILE_LIMIT), shown)
-    except DataError as error:
-        yield shown, error
-        return
+    text = decoded(read_file(file, FILE_LIMIT), shown)
     suffix = file.suffix.lower()
     for line, value in _READERS[suffix](text if suffix == ".csv" else paired_escapes(text)):
         place = f"{shown}:{line}"
-        try:
-            with wrap_errors(place):
-                if isinstance(value, DataError):
-                    raise value
-                entry, labels = read_task(value, place)
-                name = str(entry.task_id)
-                if name in places:
-                    raise DataError(f"the id {name!r:.80} is already used at {places[name]}")
-        except DataError as error:
-            yield place, error
-        else:
-            places[name] = place
-            yield place, (entry, labels)
+        with wrap_errors(place):
+            if isinstance(value, DataError):
+                raise value
+            entry, labels = read_task(value, place)
+            name = str(entry.task_id)
+            if name in places:
+                raise DataError(f"the id {name!r:.80} is already used at {places[name]}")
+        places[name] = place
+        yield entry, labels
 
 
 def _files(place: Path, report: Report[TaskFileSkip]) -> list[Path]:
@@ -237,18 +226,13 @@ class OwnTasks(Dataset):
 
     Args:
         path: a file, or a folder that is searched recursively.
-        on_error: "raise" at the first wrong task, or "skip" wrong tasks and list them in `report()`.
 
     Raises:
         DataError: if a task is wrong, an id is used twice, or there is no task; names the file and the line.
 
     """
 
-    groups = ("id", "file", "structure")
-
-    def __init__(self, path: str | os.PathLike[str], *, on_error: str = "raise") -> None:
-        if on_error not in ("raise", "skip"):
-            raise DataError(f"on_error is {on_error!r}, expected 'raise' or 'skip'")
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         place = Path(path).expanduser()
         self.location, self.dataset_version = str(place), ""
         self._report = Report()
@@ -260,21 +244,12 @@ class OwnTasks(Dataset):
             found = list(_read(file, shown, places))
             if not found:
                 self._report.files.append(Skipped(TaskFileSkip.EMPTY_FILE, shown))
-            for where, read in found:
-                if not isinstance(read, DataError):
-                    entry, labels = read
-                    self.tasks.setdefault(shown, []).append(entry)
-                    self._labels[str(entry.task_id)] = labels
-                elif on_error == "raise":
-                    raise read
-                else:
-                    self._report.skip(
-                        TaskFileSkip.BAD_TASK, where, None, str(read).removeprefix(f"{where}: ")
-                    )
+            for entry, labels in found:
+                self.tasks.setdefault(shown, []).append(entry)
+                self._labels[str(entry.task_id)] = labels
         self._report.tasks = len(self)
         if not self.tasks:
-            wrong = f"{len(self._report.skipped)} are wrong{self._report.example}"
-            raise DataError(f"{place} holds no readable task; {wrong}")
+            raise DataError(f"{place} holds no task{self._report.example}")
 
     def structure_of(self, name: str, entry: Entry) -> str:
         """Return the structure given in the file, or else the id."""
@@ -299,9 +274,9 @@ class OwnTasks(Dataset):
         ]
 
 
-def tasks_from_folder(path: str | os.PathLike[str], *, on_error: str = "raise") -> OwnTasks:
+def tasks_from_folder(path: str | os.PathLike[str]) -> OwnTasks:
     """Read your own tasks from a file or a folder of files; see `OwnTasks`."""
-    return OwnTasks(path, on_error=on_error)
+    return OwnTasks(path)
 
 
 class Labelled(NamedTuple):

@@ -14,7 +14,7 @@ from iglu_marl.data.packs.archive import Pack, open_pack
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.progress import track
-from iglu_marl.recording.films import Film, film_of_timeline, film_of_turns, replay_of
+from iglu_marl.recording.films import Film, film_of_timeline, film_of_turns, page_of
 
 if TYPE_CHECKING:
     from iglu_marl.data.iglu.singleturn import Game
@@ -69,7 +69,7 @@ def write_corpus_pages(
             if film is None:
                 left_out.append(name)
             else:
-                yield CorpusSession(name, replay_of(film), built, split)
+                yield CorpusSession(name, page_of(film).data, built, split)
 
     info = PACKS.get(source)
     title = "Sessions that come with iglu_marl" if info is None else info.title

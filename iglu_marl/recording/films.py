@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, cells_of, col
 from iglu_marl.core.parsing import read_file
 from iglu_marl.core.task import Task
 from iglu_marl.data.iglu.world_files import WORLD_LIMIT
-from iglu_marl.data.packs.archive import Pack, open_pack
+from iglu_marl.data.packs.archive import open_pack
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from iglu_marl.data.mdc.corpus import Session
+    from iglu_marl.rendering import ReplayRecorder
     from iglu_marl.rendering.renderer import Picture, Viewpoint
 
 TICKS_PER_S = 60.0  # of the IGLU recorder
@@ -229,68 +230,39 @@ class Moments:
         }
 
 
-def replay_of(film: Film) -> dict[str, Any]:
-    """Return the data of the page that replays a film."""
+def page_of(film: Film) -> ReplayRecorder:
+    """Return the page that replays a film."""
     from iglu_marl.rendering import ReplayRecorder
 
     recorder, moments = ReplayRecorder(film.title), Moments(film)
     for scene in film.scenes:
         recorder.add(**moments.of(scene))
-    return recorder.data
+    return recorder
 
 
 # ---------------------------------------------------------------------------------------------- finding the recording
 
 
-def _member(pack: Pack, name: str) -> str:
-    """Return the member with this name, or the only one whose name ends with it."""
-    if pack.has(name):
-        return name
-    found = [member for member in pack.names() if member.endswith(f"/{name}")] if name else []
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise DataError(f"the name {name!r} is ambiguous in {pack.location}: {', '.join(found[:3])}")
-    raise DataError(
-        f"{pack.location} has no file {name!r}; its files are such as {', '.join(pack.names()[:3])}"
-    )
-
-
-def place_in_pack(text: str) -> tuple[Callable[[], Pack], str] | None:
-    """Return a function that opens the pack of a path (PACK/MEMBER) and the member; None for others."""
-    path = Path(text).expanduser()
-    for parent in path.parents:
-        if os.path.isfile(parent):
-            return partial(open_pack, parent), path.relative_to(parent).as_posix()
-    name, _, member = text.partition("/")
-    if name in PACKS:
-        return partial(find_pack, name, fetch=False), member
-    if name == "bundled":
-        from iglu_marl.data import bundled
-
-        return partial(open_pack, str(bundled.files())), member
-    return None
-
-
 def load_world_file(text: str, data: Path | None = None) -> tuple[bytes, str]:
-    """The contents and name of a world file.
+    """Return the contents and name of a world file.
 
-    text: a file; a path that goes on inside a zip (PACK.zip/MEMBER); or the name of a pack (also "bundled") and a
-    member of it. With `data`, a zip or folder, text is a member. The end of a member's name is enough where only one
-    ends so. Raises `DataError` when there is no such file.
+    text: a file, or the name of a pack (also "bundled") and a member of it. With `data`, a zip or folder, text is a
+    member. Raises `DataError` when there is no such file.
     """
+    from iglu_marl.data import bundled
+
     path = Path(text).expanduser()
     if data is None and os.path.isfile(path):  # False for a name of 5,000 characters, too
         return read_file(path, WORLD_LIMIT), str(path)
-    way = (partial(open_pack, data), text) if data is not None else place_in_pack(text)
-    if way is None:
+    name, _, member = ("", "", text) if data is not None else text.partition("/")
+    if data is None and name not in (*PACKS, "bundled"):
         raise DataError(
-            f"there is no recording {text!r}: expected a file, a path into a zip such as iglu-multiturn.zip/MEMBER, or "
-            f"a member of one of the packs {', '.join([*PACKS, 'bundled'])}, such as iglu-multiturn/MEMBER"
+            f"there is no recording {text!r}: expected a file, or a member of one of the packs "
+            f"{', '.join([*PACKS, 'bundled'])}, such as iglu-multiturn/MEMBER"
         )
-    with way[0]() as pack:
-        name = _member(pack, way[1])
-        return pack.read(name, WORLD_LIMIT), name
+    place = data or (bundled.files() if name == "bundled" else None)
+    with open_pack(place) if place is not None else find_pack(name, fetch=False) as pack:
+        return pack.read(member, WORLD_LIMIT), member
 
 
 # ------------------------------------------------------------------------------------------------------- the pictures
@@ -309,6 +281,7 @@ def timeline(film: Film, fps: float, speed: float, max_seconds: float) -> list[F
 
 def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Picture], int]:
     """The pictures of the video, and how many there are. scenes: those of `timeline`."""
+    from iglu_marl.recording.videos import with_still
     from iglu_marl.rendering import composed_frame
     from iglu_marl.rendering.painter import paint_scenes
     from iglu_marl.rendering.renderer import EYE_LENS
@@ -323,15 +296,11 @@ def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[
         return composed_frame(**{**moment, "status": {**status, "time": f"{status.pop('time_s'):.0f} s"}})
 
     def draw() -> Iterator[Picture]:
-        last: tuple[FilmScene, Picture] | None = None
-        for scene in scenes:
-            if last is None or scene is not last[0]:
-                last = scene, picture_of(scene)
-            yield last[1]
-        assert last is not None
-        yield from [last[1]] * still
+        for _, repeated in itertools.groupby(scenes, key=id):
+            scene, *others = repeated
+            yield from [picture_of(scene)] * (1 + len(others))
 
-    return draw(), len(scenes) + still
+    return with_still(draw(), still), len(scenes) + still
 
 
 def write_film(
@@ -344,20 +313,18 @@ def write_film(
     max_seconds: float = 120.0,
     progress: Progress | None = None,
 ) -> Path:
-    """Write a film as a page (.html) or its data (.json), a video (.mp4, .gif), or a picture of its end (.png).
+    """Write a film as a page (.html), a video (.mp4, .gif), or a picture of its end (.png).
 
     view: "composed", or "eyes" for what the person saw. speed: relative to the recording.
     """
+    from iglu_marl.recording.videos import tracked
     from iglu_marl.rendering import write_png, write_video
-    from iglu_marl.rendering.html import write_replay
 
     kind = path.suffix.lower()
-    if kind in (".html", ".json"):
-        return write_replay(path, replay_of(film))
+    if kind == ".html":
+        return page_of(film).write(path)
     scenes = film.scenes[-1:] if kind == ".png" else timeline(film, fps, speed, max_seconds)
     pictures, count = frames(film, scenes, view, fps)
     if kind == ".png":
         return write_png(path, next(pictures))
-    if progress is not None:
-        pictures = iter(progress.track(pictures, total=count, description=path.suffix[1:]))
-    return write_video(path, pictures, fps)
+    return write_video(path, tracked(pictures, count, kind, progress), fps)

@@ -145,7 +145,7 @@ def _played(
 ) -> Iterator[Trajectory]:
     single, players = isinstance(env, gymnasium.Env), players_of(env)
     steps = _single_steps if single else _aec_steps if isinstance(env, AECEnv) else _parallel_steps
-    shown = on_step or (lambda _: None)
+    shown: OnStep = (lambda _: None) if on_step is None else on_step
     began = env.reset(seed=seed, options=options)
     trajectory = Trajectory(env.unwrapped.task, seed, returns=dict.fromkeys(by_player, 0.0))
     for number, (player, agent) in enumerate(by_player.items()):

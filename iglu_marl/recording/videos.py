@@ -1,85 +1,88 @@
-"""Games as videos, pictures and pages: composed frames of saved states."""
+"""Games as videos, pictures and pages: composed frames of their moments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-from rich.progress import Progress
 
 from iglu_marl.recording.reading import Recording
 from iglu_marl.recording.replaying import replay
 from iglu_marl.recording.rollout import Trajectory
+from iglu_marl.rendering.moment import moment_of
 
-MP4_FPS, MP4_FRAMES = 20.0, 2400  # the speed of the builder, up to two minutes
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from iglu_marl.rendering.renderer import Picture
+
+MP4_FPS, MP4_FRAMES, MP4_SIZE = 20.0, 2400, (540, 960)  # the speed of the builder, up to two minutes
 GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (324, 576)  # small, for web pages; (height, width)
 STILL_FRAMES = 20  # repetitions of the last frame: one second
 
 
-def frames(
-    env: Any, states: list[Any], size: tuple[int, int] | None = None
-) -> Iterator[npt.NDArray[np.uint8]]:
-    """Yield the composed frame of each saved state. size: (height, width)."""
-    from iglu_marl.envs.rendering import scene_frame
+class GameMoments(list[dict[str, Any]]):
+    """The moments of a game: an `on_step` of `play` and `replay`."""
 
-    frame: npt.NDArray[np.uint8] | None = None
-    for state in states:
-        env.set_state(state)
-        frame = env.render() if size is None else scene_frame(env.unwrapped.episode, size)
-        yield frame
-    if frame is not None:
-        yield from [frame] * STILL_FRAMES
+    def __call__(self, env: Any) -> None:
+        """Add the current moment of an environment."""
+        self.append(moment_of(env.unwrapped.episode))
 
+    def write(self, path: Path, title: str | None = None, progress: Progress | None = None) -> Path:
+        """Write the game as a page (.html), a video (.mp4, .gif), or its last picture (.png).
 
-def every(states: list[Any], limit: int) -> list[Any]:
-    """Return at most `limit` evenly spaced states, including the last."""
-    if len(states) <= limit:
-        return states
-    return [states[int(index)] for index in np.linspace(0, len(states) - 1, limit)]
+        A GIF is small and has few frames. title: of the page.
+        """
+        from iglu_marl.rendering import ReplayRecorder, composed_frame, write_png, write_video
 
-
-def write_game_video(path: Path, env: Any, states: list[Any], progress: Progress | None = None) -> Path:
-    """Write the game as a video, .mp4 or .gif. A GIF is small and has few frames."""
-    from iglu_marl.rendering import write_video
-
-    gif = path.suffix.lower() == ".gif"
-    limit, size, fps = (GIF_FRAMES, GIF_SIZE, GIF_FPS) if gif else (MP4_FRAMES, None, MP4_FPS)
-    chosen = every(states, limit)
-    pictures = frames(env, chosen, size)
-    if progress is not None:
-        pictures = iter(
-            progress.track(pictures, total=len(chosen) + STILL_FRAMES, description=f"{path.suffix[1:]:>6}")
+        kind = path.suffix.lower()
+        if kind == ".html":
+            page = ReplayRecorder(title)
+            for moment in self:
+                page.add(**moment)
+            return page.write(path)
+        if kind == ".png":
+            return write_png(path, composed_frame(**self[-1]))
+        limit, size, fps = (
+            (GIF_FRAMES, GIF_SIZE, GIF_FPS) if kind == ".gif" else (MP4_FRAMES, MP4_SIZE, MP4_FPS)
         )
-    return write_video(path, pictures, fps)
+        chosen = _evenly(self, limit)
+        pictures = with_still((composed_frame(**moment, size=size) for moment in chosen), STILL_FRAMES)
+        return write_video(path, tracked(pictures, len(chosen) + STILL_FRAMES, kind, progress), fps)
 
 
-def write_recording(
-    recording: Recording, path: Path, *, verify: bool = True, progress: Progress | None = None
-) -> Trajectory:
-    """Write a recorded game as a page (.html, or .json for its data), a video (.mp4, .gif), or its last picture (.png).
+def _evenly(moments: Sequence[Any], limit: int) -> list[Any]:
+    """Return at most `limit` evenly spaced moments, including the last."""
+    count = min(limit, len(moments))
+    return [moments[int(index)] for index in np.linspace(0, len(moments) - 1, count)]
+
+
+def with_still(pictures: Iterator[Picture], count: int) -> Iterator[Picture]:
+    """Yield pictures, and the last one `count` times more."""
+    picture = None
+    for picture in pictures:
+        yield picture
+    if picture is not None:
+        yield from [picture] * count
+
+
+def tracked(
+    pictures: Iterator[Picture], count: int, kind: str, progress: Progress | None
+) -> Iterator[Picture]:
+    """Yield pictures, and show how many of `count` are written."""
+    if progress is None:
+        return pictures
+    return iter(progress.track(pictures, total=count, description=f"{kind[1:]:>6}"))
+
+
+def write_recording(recording: Recording, path: Path, progress: Progress | None = None) -> Trajectory:
+    """Write a recorded game as `GameMoments.write` does.
 
     Raises `ReplayError` if the game cannot be simulated as recorded.
     """
-    from iglu_marl.rendering import ReplayRecorder, write_png
-
-    kind = path.suffix.lower()
-    if kind in (".html", ".json"):
-        page = ReplayRecorder()
-        game = replay(recording, verify=verify, on_step=page)
-        page.write(path)
-        return game
-    states: list[Any] = []
-    game = replay(recording, verify=verify, on_step=lambda env: states.append(env.get_state()))
-    env = recording.make_env(render_mode="rgb_array")
-    env.reset(seed=recording.seed, options={"task": recording.task, "pose": recording.header["pose"]})
-    try:
-        if kind == ".png":
-            write_png(path, next(frames(env, states[-1:])))
-        else:
-            write_game_video(path, env, states, progress)
-    finally:
-        env.close()
+    moments = GameMoments()
+    game = replay(recording, on_step=moments)
+    moments.write(path, game.task.task_id, progress)
     return game

@@ -249,12 +249,6 @@ class Recorder:
         if any(episode.ended):
             self.end(env)
 
-    def switch(self, env: Any) -> None:
-        """Write that the game continues in an environment with another encoding of actions."""
-        self._write_edits()
-        self._follow_edits(env.unwrapped.episode)
-        self._write({"controls": controls_to_json(env.unwrapped.episode.controls)})
-
     def end(self, env: Any) -> None:
         """Write the last line of an episode. It is called automatically when the episode is over."""
         if not self._open_episode:

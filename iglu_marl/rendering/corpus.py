@@ -15,7 +15,7 @@ from typing import Any
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.files import new_folder
-from iglu_marl.rendering.html import check_replay, filled_page, replay_page
+from iglu_marl.rendering.html import filled_page, replay_page
 
 FORMAT, VERSION = "iglu_marl corpus", 1
 INDEX, SESSIONS = "index.html", "sessions"
@@ -41,7 +41,7 @@ def write_corpus(
 ) -> Path:
     """Write the pages of a corpus, and return the path of the index.
 
-    Raises `RenderError` if the folder is in use, a replay is invalid, or there is no session. Nothing is written then.
+    Raises `RenderError`, and writes nothing, if the folder is in use, a replay has no moments, or there is no session.
 
     Args:
         path: a folder that does not exist yet or is empty; with `overwrite`, an earlier corpus is replaced.
@@ -58,7 +58,6 @@ def write_corpus(
         waiting: tuple[str, CorpusSession] | None = None
         before: str | None = None
         for session in sessions:
-            check_replay(session.replay, session.name)
             file = files(session.name)
             rows.append(_row(session, f"{SESSIONS}/{file}"))
             if waiting is not None:

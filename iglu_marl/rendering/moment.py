@@ -24,14 +24,14 @@ def status_of(episode: Any) -> dict[str, Any]:
 
 
 def moment_of(episode: Any) -> dict[str, Any]:
-    """Return an episode as arguments of `composed_frame`, `game_views` and `ReplayRecorder.add`."""
+    """Return an episode as arguments of `composed_frame`, `game_views` and `ReplayRecorder.add`; it may be kept."""
     worlds = episode.worlds
     return {
-        "grid": worlds.grid[0],
+        "grid": worlds.grid[0].copy(),
         "pose": worlds.pose[0].tolist(),
         "others": worlds.pose[1:].tolist(),
         "dialogue": [(said.speaker, said.text) for said in episode.dialogue],
-        "target": worlds.target[0],
+        "target": worlds.target[0].copy(),
         "aligned_target": worlds.aligned_target(0),
         "status": status_of(episode),
     }

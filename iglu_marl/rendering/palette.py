@@ -50,6 +50,9 @@ def block_color(color: int, shade: int = SHADE_TOP) -> tuple[int, int, int]:
     return red, green, blue
 
 
+HEX_COLORS = ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)]  # for pages
+
+
 def pack(rgb: npt.ArrayLike) -> npt.NDArray[np.uint32]:
     """Return colours uint8[n, 3] as uint32[n]: red in the lowest byte, then green, blue, and the index on top."""
     table = np.asarray(rgb, dtype=np.uint32)

@@ -31,6 +31,7 @@ from iglu_marl.core.scoring import Alignment, Shifts, Target, align
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import Shown
 from iglu_marl.game.seats import unwrap_game
+from iglu_marl.web.options import ServerOptions, team_facts
 
 if TYPE_CHECKING:
     from iglu_marl.web.inputs import CommandFrame, RemoteHands
@@ -120,7 +121,6 @@ class _Page:
         with extra("web"):
             from iglu_marl.web.server import person_app
             from iglu_marl.web.serving import Server, listen, open_page
-        from iglu_marl.web.options import ServerOptions
         from iglu_marl.web.rooms import new_token
 
         self._token = new_token()
@@ -222,7 +222,7 @@ class _Page:
         return {"state": state, "how": self.over, "here": {}, "open": [], "wait_s": 0, "paused": False}
 
     def _welcome(self) -> dict[str, Any]:
-        from iglu_marl.rendering.palette import block_color
+        from iglu_marl.rendering.palette import HEX_COLORS
 
         return {
             "role": self.player.partition("_")[0],
@@ -234,7 +234,7 @@ class _Page:
             "watch": "",
             "examples": True,
             "task": "",
-            "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
+            "colors": HEX_COLORS,
             "limit": self.agent.limit,
             "agents": {},
             "partner": "",
@@ -242,17 +242,6 @@ class _Page:
             "replay": "",
             "turns": True,  # an empty message is silence, and motion is not predicted
         }
-
-
-def _facts_of(env: Any) -> dict[str, Any]:
-    config = unwrap_game(env).config
-    names = ("sees", "hearers", "inventories")
-    speakers = {str(player): name for player, name in config.speakers.items()}
-    return {"speakers": speakers, **{name: getattr(config, name) for name in names}}
-
-
-def _player_in(env: Any, agent: str) -> str:
-    return str(unwrap_game(env).config.players[agent])
 
 
 class HumanArchitect:
@@ -316,7 +305,7 @@ class HumanArchitect:
             "shifts": config.shifts,
             "agent": agent,
             "speakers": speakers_of(config.architects, config.builders),
-            "team_facts": _facts_of(env),
+            "team_facts": team_facts(config),
         }
         return cls(**{**fitting, **options})
 
@@ -445,7 +434,7 @@ class HumanBuilder(BuilderBase):
     def _in_game(cls, env: Any, **options: Any) -> Self:
         config = unwrap_game(env).config
         speakers = speakers_of(config.architects, config.builders)
-        return super()._in_game(env, speakers=speakers, team_facts=_facts_of(env), **options)
+        return super()._in_game(env, speakers=speakers, team_facts=team_facts(config), **options)
 
     @property
     def _needed_seat(self) -> dict[str, Any]:

@@ -45,6 +45,13 @@ def shown_name(agent: str) -> str:
     return agent.partition("@")[0] if agent.startswith("llm:") else agent
 
 
+def team_facts(config: GameConfig) -> dict[str, Any]:
+    """Return who plays, and who sees, hears and holds what, for pages."""
+    names = ("sees", "hearers", "inventories")
+    speakers = {str(player): name for player, name in config.speakers.items()}
+    return {"speakers": speakers, **{name: getattr(config, name) for name in names}}
+
+
 def bundled_tasks() -> dict[str, Task]:
     """Return the bundled structures by name."""
     from iglu_marl.tasks import BundledTasks

@@ -33,10 +33,10 @@ from iglu_marl.game.config import GameConfig
 from iglu_marl.recording import Recorder, read_recording
 from iglu_marl.recording.rollout import Player
 from iglu_marl.recording.values import player_of
-from iglu_marl.rendering.palette import block_color
+from iglu_marl.rendering.palette import HEX_COLORS
 from iglu_marl.web import clock
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, shown_name
+from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, shown_name, team_facts
 from iglu_marl.web.partners import Partner, Thinking
 
 WORDS_WAITING = 8  # queued messages of a person
@@ -145,12 +145,6 @@ def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGam
     }
     game = game_options({Role.BUILDER: [builder]}, own, {"chat": "text"})
     return LiveGame(GameConfig.of(None, game).for_view("live"))
-
-
-def team_facts(config: GameConfig) -> dict[str, Any]:
-    """Return who plays, and who sees, hears and holds what, for pages."""
-    names = ("sees", "hearers", "inventories")
-    return {"speakers": config.speakers, **{name: getattr(config, name) for name in names}}
 
 
 def new_token() -> str:
@@ -528,7 +522,7 @@ class Room:
             "examples": self._with_examples,
             "completes": self._with_examples and self._reads_by_grammar,
             "task": str(self.game.task.task_id or "") if knows else "",
-            "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
+            "colors": HEX_COLORS,
             "limit": self.game.config.max_message_length,
             "agents": {str(one): self._agent_name(seated.agent) for one, seated in self.seats.items()},
             "partner": self.options.partner_name,

@@ -44,8 +44,8 @@ from iglu_marl.web.limits import (
     json_of,
     same_origin,
 )
-from iglu_marl.web.options import PERSON, READERS, SERVER_TEXTS, ServerOptions, shown_name
-from iglu_marl.web.rooms import Client, Rooms, team_facts
+from iglu_marl.web.options import PERSON, READERS, SERVER_TEXTS, ServerOptions, shown_name, team_facts
+from iglu_marl.web.rooms import Client, Rooms
 
 if TYPE_CHECKING:
     from iglu_marl.web.sessions import Sessions

@@ -293,11 +293,6 @@ class Study:
         others = (one for one in self.players if one != group.role and group.agent_of(one) == PERSON)
         return (group.role, *others)
 
-    def failed(self, answers: Mapping[str, str]) -> bool:
-        """Return whether the answers fail too many attention checks."""
-        wrong = sum(one.passed(answers.get(one.name, "")) is False for one in self.questions)
-        return 0 < self.failed_checks <= wrong
-
     @property
     def version(self) -> str:
         """A hash of the contents, 16 hexadecimal digits. Keys with their default value do not count."""

@@ -229,29 +229,15 @@ def test_writing_and_erasing() -> None:
     line.key("home")
     line.key("delete")
     line.insert("z")
-    assert line.text == "zażółć gęślą jaź"
+    assert (line.text, line.cursor) == ("zażółć gęślą jaź", 1)
     line.key("end")
-    line.key("w", ctrl=True)
-    assert line.text == "zażółć gęślą "
     line.key("left")
-    line.key("left", ctrl=True)
-    line.key("u", ctrl=True)
-    assert (line.text, line.cursor) == ("gęślą ", 0)
-    line.key("right", ctrl=True)
-    line.key("k", ctrl=True)
-    assert line.text == "gęślą"
+    line.key("right")
+    line.key("right")
+    assert line.cursor == len(line.text)
     assert not line.key("f5")
-    assert not line.key("q", ctrl=True)
-
-
-def test_an_accent_goes_with_its_letter() -> None:
-    line = LineEdit()
-    line.insert("e\u0301x\u0308\u0301y")
-    line.key("backspace")
-    line.key("backspace")
-    assert line.text == "e\u0301"
-    line.key("backspace")
-    assert line.text == ""
+    line.insert("  ")
+    assert (line.enter(), line.text, line.cursor) == ("zażółć gęślą jaź", "", 0)
 
 
 def test_a_line_ends_where_it_is_full() -> None:
@@ -263,37 +249,16 @@ def test_a_line_ends_where_it_is_full() -> None:
     assert line.text == "日本語です"
 
 
-def test_what_was_entered_comes_back() -> None:
-    line = LineEdit()
-    for text in ("one", "two", "two", "  "):
-        line.insert(text)
-        line.enter()
-    assert line.history == ["one", "two"]
-    line.insert("half")
-    line.key("up")
-    assert line.text == "two"
-    line.key("up")
-    line.key("up")
-    assert line.text == "one"
-    line.key("down")
-    line.key("down")
-    assert (line.text, line.cursor) == ("half", 4)
-    line.key("down")
-    assert line.text == "half"
-
-
-KEYS = ("backspace", "delete", "left", "right", "up", "down", "home", "w", "u", "k", "a", "e")
+KEYS = ("backspace", "delete", "left", "right", "home", "end")
 
 
 @pytest.mark.slow
-@given(st.lists(st.text(max_size=8) | st.tuples(st.sampled_from(KEYS), st.booleans()), max_size=30))
-def test_the_cursor_stays_in_the_text(doings: list[Any]) -> None:
+@given(st.lists(st.tuples(st.text(max_size=8), st.sampled_from(KEYS)), max_size=30))
+def test_the_cursor_stays_in_the_text(doings: list[tuple[str, str]]) -> None:
     line = LineEdit(12)
-    for what in doings:
-        if isinstance(what, str):
-            line.insert(what)
-        else:
-            line.key(what[0], ctrl=what[1])
+    for text, key in doings:
+        line.insert(text)
+        line.key(key)
         assert 0 <= line.cursor <= len(line.text) <= 12
         assert "\n" not in line.text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
@@ -22,7 +21,6 @@ from requirements import shared_folder
 from schemas import broken, places
 
 from iglu_marl.agents.llm import LLMSettings
-from iglu_marl.benchmark.mcp import ToolGame, make_server
 from iglu_marl.benchmark.model_players import MUST_NOT_WIN, PLAYERS
 from iglu_marl.benchmark.model_report import compare, markdown, score_interval
 from iglu_marl.benchmark.models import (
@@ -375,7 +373,7 @@ def test_a_team_is_told_what_it_sees_and_no_more(tmp_path: Path) -> None:
 
 
 def test_pictures_are_sent_to_models_that_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The endpoint answers by the pictures alone; another model skips the level, and MCP has none."""
+    """The endpoint answers by the pictures alone; another model skips the level."""
     level, replies = find_level("models-pictures-v1"), dict[str, str]()
     for number in range(3):
         game, chat = level.start(number)
@@ -390,8 +388,6 @@ def test_pictures_are_sent_to_models_that_read_them(tmp_path: Path, monkeypatch:
         options: dict[str, Any] = {"output": tmp_path / "unseen", "progress": notes.append}
         assert run_models("llm", [level.name], games=3, **options) == []
         assert "reads no pictures" in notes[0]
-    with pytest.raises(ConfigError, match="without pictures"):
-        ToolGame(level)
     paid = LLMSettings(model="m", endpoint="http://x/v1", pictures=True, picture_tokens=900)
     (one,) = estimate([level.name], games=2, settings=paid)
     assert one["prompt_tokens"] > 2 * 2 * 900
@@ -429,44 +425,6 @@ def test_a_refused_key_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         server.always = Misbehaviour(401)
         with pytest.raises(ServiceRefusedError):
             run("llm", "models-viewpoint-v1", 3, tmp_path / "out")
-
-
-def test_an_assistant_plays_over_mcp_with_the_same_scores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The replies of a scripted endpoint, sent by our transport and through the tools, are judged the same."""
-    pytest.importorskip("mcp", reason="needs the extra mcp")
-    from mcp import Client
-
-    level = "models-clarification-v1"
-    known = answers(level, 4)
-    with llm_server(lambda messages: known[messages[-1]["content"]]) as server:
-        setting(monkeypatch, server, tmp_path / "cache")
-        ours = run("llm", level, 4, tmp_path / "ours")
-    served = ToolGame(find_level(level), output=tmp_path / "mcp")
-
-    async def played() -> None:
-        async with Client(make_server(served)) as client:
-            assert {tool.name for tool in (await client.list_tools()).tools} == {
-                "look", "place", "remove", "say", "new_game",
-            }  # fmt: skip
-            odd = await client.call_tool("place", {"color": "red", "east": 9, "north": 0, "height": 1})
-            assert odd.is_error
-            assert "-5..5" in odd.content[0].text
-            for number in range(4):
-                await client.call_tool("new_game", {"number": number})
-                while served._chat:
-                    order = json.loads(known[served._chat[-1]["content"]])
-                    for edit in order["edits"]:
-                        assert not (await client.call_tool(edit.pop("action"), edit)).is_error
-                    shown = await client.call_tool("say", {"text": order["say"]})
-                assert "The game is over" in shown.content[0].text
-
-    asyncio.run(played())
-    theirs = ModelResult.read(tmp_path / "mcp" / f"{level}.json")
-    assert theirs.key == ours.key
-    assert [row[:13] for row in theirs.rows] == [row[:13] for row in ours.rows]
-    assert theirs.verify() == []
 
 
 def test_the_command(

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from replay_data import page_data
 from requirements import ROOT
 from typer.testing import CliRunner
 
@@ -14,7 +15,6 @@ from iglu_marl.benchmark import levels, report, run
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.site import write_site
 from iglu_marl.cli import app
-from iglu_marl.rendering.html import read_replay
 
 PUBLISHED = sorted((ROOT / "docs" / "learning").glob("*.json"))
 
@@ -37,7 +37,7 @@ def test_the_leaderboard_shows_results_and_games(tmp_path: Path) -> None:
     assert (tmp_path / "site" / "mine.json").read_bytes() == path.read_bytes()
     links = re.findall(r'href="(mine\.game-\d\.html)"', page)
     assert links == ["mine.game-0.html"]
-    game = read_replay(tmp_path / "site" / links[0])
+    game = page_data(tmp_path / "site" / links[0])
     assert game["moments"] == found.rows[0].steps + 1
     assert len(game["edits"]) == 1
 

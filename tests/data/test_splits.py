@@ -25,7 +25,7 @@ from iglu_marl.data import (
     check_split,
     tasks_from_folder,
 )
-from iglu_marl.data.splits import SplitWarning
+from iglu_marl.data.splits import SplitWarning, hash_fraction
 from iglu_marl.tasks import SessionTasks, TaskSet
 
 TOWER = [(0, y, 0, 1 + (y + 1) % 2) for y in range(-1, 6)]  # seven blocks
@@ -80,7 +80,7 @@ def test_no_structure_is_in_two_parts_of_any_corpora(corpora: list[Any]) -> None
 
 def test_a_split_by_another_hash_leaks_and_is_reported(corpora: list[Any], shared: Path) -> None:
     minecraft, singleturn, _ = corpora
-    train = singleturn.split({"train": 0.8, "val": 0.1, "test": 0.1})["train"]
+    train = singleturn.filter(where=lambda record: hash_fraction(f"iglu_marl {record['structure']}") < 0.8)
     kept_back = [name for name, part in minecraft.corpus.splits.items() if part == "test"]
     with pytest.warns(SplitWarning, match=r"structures in several parts \(7\): C135 in train and test"):
         shared_ones = check_split(train=[minecraft.split("train"), train], test=kept_back)
@@ -182,9 +182,7 @@ def test_what_has_no_part_is_refused() -> None:
         check_split(train=3)
 
 
-def test_the_frozen_split_takes_no_other_options(shared: Path) -> None:
+def test_an_unknown_part_is_refused(shared: Path) -> None:
     data = MultiturnDataset(path=shared / "data" / "iglu-multiturn.zip", dialogs=False)
-    with pytest.raises(ConfigError, match="frozen split is always by structure"):
-        data.split("train", by="structure")
     with pytest.raises(ConfigError, match="split is 'dev', expected one of train, val, test"):
         data.split("dev")

@@ -202,18 +202,6 @@ def test_errors_name_the_file_and_the_line(name: str, content: str, message: str
         OwnTasks(write(tmp_path / name, content.encode("latin-1")))
 
 
-def test_wrong_tasks_can_be_skipped(tmp_path: Path) -> None:
-    write(tmp_path / "t.jsonl", '{"target": [[0,-1,0,1]]}\n{"target": 1}\n{\n{"id": "last", "target": []}\n')
-    write(tmp_path / "u.json", "]")
-    data = OwnTasks(tmp_path, on_error="skip")
-    assert data.ids() == ["t.jsonl:1", "last"]
-    skipped = data.report().skipped
-    assert [entry.name for entry in skipped] == ["t.jsonl:2", "t.jsonl:3", "u.json:1"]
-    assert str(skipped[0]).startswith("t.jsonl:2: a task that is wrong ('target' is 1, expected")
-    with pytest.raises(DataError, match="on_error"):
-        OwnTasks(tmp_path, on_error="ignore")
-
-
 def test_wrong_places_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no task file in it"):
         OwnTasks(tmp_path)
@@ -221,7 +209,7 @@ def test_wrong_places_are_refused(tmp_path: Path) -> None:
         OwnTasks(tmp_path / "nowhere")
     with pytest.raises(DataError, match="is not a task file"):
         OwnTasks(write(tmp_path / "x.txt", "hello"))
-    with pytest.raises(DataError, match="holds no readable task"):
+    with pytest.raises(DataError, match=r"holds no task; such as x\.jsonl: a file without a task"):
         OwnTasks(write(tmp_path / "x.jsonl", "\n\n"))
     write(tmp_path / "dialogs.csv", "x")
     with pytest.raises(DataError, match="use MultiturnDataset"):
@@ -234,9 +222,9 @@ def test_it_is_a_dataset(tmp_path: Path) -> None:
     ]
     data = OwnTasks(write(tmp_path / "t.jsonl", "\n".join(lines)))
     assert data.filter(max_blocks=2).ids() == ["t1", "t2"]
-    parts = data.split([1, 1])
+    parts = data.split()
     assert sorted(name for part in parts.values() for name in part.ids()) == data.ids()
-    assert data.to_pandas().target_blocks.tolist() == [1, 2, 3, 4, 5]
+    assert [record["target_blocks"] for record in data.records()] == [1, 2, 3, 4, 5]
 
 
 CELLS = st.tuples(st.integers(-5, 5), st.integers(-1, 7), st.integers(-5, 5))

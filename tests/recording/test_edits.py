@@ -200,24 +200,6 @@ def test_an_edit_before_the_recording_is_refused(tmp_path: Path) -> None:
         recorder.begin(env, 0)
 
 
-def test_another_encoding_after_an_edit(tmp_path: Path) -> None:
-    walking, flying = (raw_env(**PLAIN, controls=name) for name in ("human-level", "flying"))  # type: ignore[misc]
-    with Recorder(tmp_path / "a.jsonl") as recorder:
-        walking.reset(seed=0)
-        recorder.begin(walking, 0)
-        walking.step("one")
-        recorder.note(walking, {"architect": "one"})
-        walking.edit(GRID[:1])
-        flying.reset(options={"task": walking.task})
-        flying.set_state(walking.get_state())
-        recorder.switch(flying)
-        flying.edit(GRID[1:2])
-        action = flying.action_space("builder_0").sample() | {"yield": 0}
-        flying.step(action)
-        recorder.note(flying, {"builder": action})
-    assert replay(tmp_path / "a.jsonl").edits == 2
-
-
 def edited(path: Path) -> Path:
     env = parallel_env(**PLAIN)
     with Recorder(path) as recorder:

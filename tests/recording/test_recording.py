@@ -34,7 +34,14 @@ from iglu_marl.cli import app, main
 from iglu_marl.language.grammar.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.games import make_game
-from iglu_marl.recording.values import LAYOUT, from_json, task_from_json, task_to_json, to_json
+from iglu_marl.recording.values import (
+    LAYOUT,
+    controls_to_json,
+    from_json,
+    task_from_json,
+    task_to_json,
+    to_json,
+)
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -233,7 +240,7 @@ def test_a_wrapped_single_environment_is_otherwise_the_same(tmp_path: Path) -> N
 
 
 def test_another_encoding_in_the_middle_of_a_game(tmp_path: Path) -> None:
-    """As when a person goes from walking to flying: the same world, another environment."""
+    """As 0.3.0 wrote it, when a person went from walking to flying: the same world, another environment."""
     walking, flying = game(controls="human-level"), game(controls="flying")
     with Recorder(tmp_path / "a.jsonl") as recorder:
         walking.reset(seed=0)
@@ -246,7 +253,7 @@ def test_another_encoding_in_the_middle_of_a_game(tmp_path: Path) -> None:
             recorder.note(walking, {role: action})
         flying.reset(options={"task": walking.task})
         flying.set_state(walking.get_state())
-        recorder.switch(flying)
+        recorder._write({"controls": controls_to_json(flying.episode.controls)})
         for _ in range(5):
             action = flying.action_space("builder_0").sample() | {"yield": 0}
             flying.step(action)

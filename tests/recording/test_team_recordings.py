@@ -11,12 +11,11 @@ import pytest
 
 from iglu_marl import ConfigError, DataError, Recorder, Role, StateError, parallel_env, play, raw_env, replay
 from iglu_marl.agents import RandomArchitect, RandomBuilder
-from iglu_marl.core.errors import AgentError, RenderError
+from iglu_marl.core.errors import AgentError
 from iglu_marl.recording.reading import read_recording
 from iglu_marl.recording.recorded_env import RecordedEnv
 from iglu_marl.recording.values import checksum
 from iglu_marl.rendering import ReplayRecorder
-from iglu_marl.rendering.html import check_replay
 
 PLAIN = ("inventory", "compass", "dialog", "pose", "grid")
 OPTIONS: dict[str, Any] = {
@@ -104,14 +103,6 @@ def test_an_unfinished_game_of_a_team_goes_on(tmp_path: Path) -> None:
         again = recorder.resume()
     assert again.agent_selection == env.agent_selection
     assert np.array_equal(again.episode.worlds.state, env.episode.worlds.state)
-
-
-def test_pages_with_wrong_poses_of_others_are_refused() -> None:
-    page = ReplayRecorder()
-    page.add(np.zeros((9, 11, 11), np.int8), POSES[0], others=POSES[1:])
-    for wrong in ([], [[[1, 2]]], 3, [[["a"] * 5]]):
-        with pytest.raises(RenderError):
-            check_replay({**page.data, "others": wrong})
 
 
 def test_who_plays_in_a_team_is_named(tmp_path: Path) -> None:

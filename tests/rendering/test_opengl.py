@@ -20,7 +20,7 @@ from witness import compare, heap, many_scenes, random_grid
 
 import iglu_marl
 from iglu_marl import GameConfig
-from iglu_marl.core.errors import ConfigError, GridError, RenderError
+from iglu_marl.core.errors import ConfigError, RenderError
 from iglu_marl.core.grid import blocks_to_grid, from_iglu2022_ids
 from iglu_marl.envs.base import make_renderer
 from iglu_marl.rendering import Painter, orbit
@@ -225,48 +225,6 @@ def test_the_framebuffer_may_be_larger_than_the_batch(gl):
     assert (gl.render(worlds, np.arange(12), (16, 16)) == whole).all()
 
 
-def test_out_and_strided_worlds(gl):
-    worlds = worlds_of(3)
-    expected = gl.render(worlds, [2, 0], (16, 32))
-    out = np.full((2, 16, 32, 3), 7, np.uint8)
-    assert gl.render(worlds, [2, 0], (16, 32), out) is out
-    assert (out == expected).all()
-    record = np.dtype([("a", "i1"), ("pose", "f8", (5,)), ("grid", "i1", (9, 11, 11))], align=True)
-    state = np.zeros(3, record)
-    state["grid"], state["pose"] = worlds.grid, worlds.pose
-    before = state.tobytes()
-    strided = types.SimpleNamespace(grid=state["grid"], pose=state["pose"])
-    assert (gl.render(strided, (2, 0), (16, 32)) == expected).all()
-    assert state.tobytes() == before
-
-
-@pytest.mark.parametrize("size", [(0, 4), (4, -1), (4.5, 4), (4,), None, 64, ("a", "b"), (9000, 4)])
-def test_bad_sizes(gl, size):
-    with pytest.raises(RenderError, match="size is"):
-        gl.render(worlds_of(1), [0], size)
-
-
-def test_other_bad_input(gl):
-    worlds = worlds_of(2)
-    with pytest.raises(IndexError):
-        gl.render(worlds, [2], (8, 8))
-    for out in (
-        np.zeros((1, 8, 8, 3)),
-        np.zeros((2, 8, 8, 3), "u1"),
-        np.zeros((1, 8, 16, 3), "u1")[:, :, ::2],
-    ):
-        with pytest.raises(RenderError, match="out"):
-            gl.render(worlds, [0], (8, 8), out)
-    with pytest.raises(RenderError, match="grids have shape"):
-        gl.render_scenes(np.zeros((9, 11, 11)), [POSE], (8, 8))
-    for poses in (worlds.pose[:1], [(0, np.nan, 0, 0, 0)] * 2):
-        with pytest.raises(RenderError, match="poses"):
-            gl.render_scenes(worlds.grid, poses, (8, 8))
-    with pytest.raises(GridError):
-        gl.render_grid(np.full((9, 11, 11), 9), POSE, (8, 8))
-    assert gl.render(worlds, [1], (8, 8)).shape == (1, 8, 8, 3)
-
-
 # --- contexts: opened late, shared, closed, put back -------------------------------------------------------------
 
 
@@ -282,15 +240,6 @@ def test_nothing_is_opened_before_the_first_picture(description, monkeypatch):
         assert one.lens == PLAIN
         one.close()
     assert (copies[1].render_grid(np.zeros((9, 11, 11)), POSE, (16, 16)) == pictures[0]).all()
-
-
-@pytest.mark.slow
-def test_importing_opens_and_loads_nothing():
-    code = (
-        "import sys, iglu_marl.rendering.opengl.renderer as o; o.OpenGLRenderer, o.AutoRenderer;"
-        "assert not {'pygame', 'moderngl', 'PIL'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_threads_share_the_context(gl):

@@ -289,7 +289,6 @@ def test_every_part_of_a_composed_frame_shows():
             ("f1", 0.7), ("complete", True),
         )),
         {"status": None},
-        {"pov": np.zeros((64, 64, 3), np.uint8)},
     ):  # fmt: skip
         assert changed(plain, compose(**changes)).sum() > 5, changes
 
@@ -338,30 +337,17 @@ def test_letters_of_other_scripts_are_no_boxes():
             assert len({picture.tobytes() for picture in pictures}) == len(letters)
 
 
-def test_pictures_of_other_sizes_fit_the_panel():
-    rng = np.random.default_rng(5)
-    for size in ((8, 8), (64, 64), (256, 256), (30, 200), (600, 500)):
-        pov = rng.integers(0, 256, (*size, 3), dtype=np.uint8)
-        assert changed(compose(), compose(pov=pov)).sum() > 5000
-
-
 def test_bad_composed_frames():
-    for changes in (
-        {"size": (100, 960)},
-        {"size": "big"},
-        {"pov": np.zeros((4, 4))},
-        {"pov": np.zeros((0, 4, 3), "u1")},
-    ):
+    for size in ((100, 960), "big"):
         with pytest.raises(RenderError):
-            compose(**changes)
+            compose(size=size)
     with pytest.raises(GridError, match="target"):
         compose(target=np.zeros(3))
     with pytest.raises(GridError, match="aligned_target"):
         compose(aligned_target=np.zeros(3))
     for pose in ((1, 2, 3), (0, 0, 0, 0, np.nan), "here"):
-        for shown in ({}, {"pov": np.zeros((8, 8, 3), np.uint8)}):
-            with pytest.raises(RenderError, match="pose is"):
-                compose(pose=pose, **shown)
+        with pytest.raises(RenderError, match="pose is"):
+            compose(pose=pose)
 
 
 def frames(count, height=48, width=65):

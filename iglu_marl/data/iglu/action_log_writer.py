@@ -11,14 +11,12 @@ import numpy as np
 from iglu_marl.core.grid import (
     ZONE_SHAPE,
     BlockGrid,
-    Cell,
     Color,
     cells_of,
     color_at,
     grid_to_blocks,
-    index_of,
 )
-from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, START_POSITION, gaze_along, is_solid, view_of
+from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, START_POSITION, view_of
 from iglu_marl.data.iglu.world_files import FLOOR_Y, LOG_KEY, VOXEL_OF_COLOR
 from iglu_marl.data.situations import EYE_HEIGHT
 
@@ -26,7 +24,6 @@ Pose = tuple[float, float, float, float, float]  # eye x, y, z (cells), yaw, pit
 BuilderPath = tuple[tuple[Pose, BlockGrid], ...]  # pose and world after each step
 
 _CAMERA_DISTANCE = 4.0  # of the third-person camera behind the eye
-_SIDES = ((0, -1, 0), (0, 0, -1), (-1, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0))  # the ground first
 
 
 def _numbers(values: Iterable[float], separator: str = ", ") -> str:
@@ -87,36 +84,10 @@ def _voxel(color: int) -> int:
     return VOXEL_OF_COLOR[Color(color)] if color else 0
 
 
-def _neighbor(cell: Cell, side: Cell, distance: int = 1) -> Cell:
-    x, y, z = (at + distance * step for at, step in zip(cell, side, strict=True))
-    return x, y, z
-
-
-def _touches(world: BlockGrid, cell: Cell) -> bool:
-    """Whether a block at a cell touches another block or the ground."""
-    return any(is_solid(world, _neighbor(cell, side)) for side in _SIDES)
-
-
-def _pose_towards(world: BlockGrid, cell: Cell) -> Pose:
-    """Return a pose that looks at a cell through free space, if possible towards a neighbor that supports it."""
-
-    def worth(side: Cell) -> int:
-        supported = is_solid(world, cell) or is_solid(world, _neighbor(cell, side))
-        near, far = (not is_solid(world, _neighbor(cell, side, -distance)) for distance in (1, 2))
-        return 4 * supported + 2 * near + far
-
-    side = np.array(max(_SIDES, key=worth), np.float64)
-    tilt = np.array([0.0, 0.0, 0.3] if side[1] else [0.0, 0.3, 0.0])
-    eye = np.array(cell) - 2.5 * side + tilt
-    x, y, z = eye.tolist()
-    return x, y + EYE_HEIGHT - RECORDED_EYE_HEIGHT, z, *gaze_along(np.array(cell) + 0.5 * side - eye)
-
-
 def world_file(before: BlockGrid, goal: BlockGrid, path: BuilderPath | None = None) -> dict[str, Any]:
     """Return the contents of a world file, as JSON values: how the world `before` became the world `goal`.
 
-    `path` has the poses and worlds on the way. Where it is None or ends early, the missing blocks are changed one by
-    one, supported ones first.
+    `path` has the poses and worlds on the way. Where it is None or ends early, the missing blocks are changed at once.
     """
     log = _LogWriter()
     log.action("start_recover_world_state")
@@ -127,15 +98,7 @@ def world_file(before: BlockGrid, goal: BlockGrid, path: BuilderPath | None = No
         log.change(world, grid)
         log.stand(pose)
         world = grid
-    left: list[Cell] = [(x, y, z) for x, y, z in cells_of(world != goal).tolist()]
-    while left:
-        cell = next((cell for cell in left if _touches(world, cell)), left[0])
-        left.remove(cell)
-        after = np.array(world)
-        after[index_of(cell)] = color_at(goal, cell)
-        log.stand(_pose_towards(world, cell))
-        log.change(world, after)
-        world = after
+    log.change(world, goal)
     blocks = [[x, y + FLOOR_Y, z, _voxel(color)] for x, y, z, color in grid_to_blocks(goal)]
     return {
         "gameId": 19,  # as in every file upstream

@@ -153,7 +153,6 @@ class MultiturnDataset(Dataset):
 
     """
 
-    groups = ("structure", "session")
     steps: dict[str, list[int]]
     """For each session the steps of the final worlds of its turns."""
 

@@ -76,8 +76,6 @@ class CDMDataset(Dataset):
 
     """
 
-    groups = ("structure", "session", "builder", "architect")
-
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import as_grid
-from iglu_marl.rendering.renderer import Picture, check_picture, check_pose, check_size
+from iglu_marl.rendering.renderer import Picture, check_pose, check_size
 from iglu_marl.rendering.ui.layers import composite
 from iglu_marl.rendering.ui.screens import ArchitectView, BuilderView, onlooker_screen
 
@@ -39,7 +39,6 @@ def game_views(
     target: npt.ArrayLike | None = None,
     aligned_target: npt.ArrayLike | None = None,
     status: Mapping[str, Any] | None = None,
-    pov: npt.NDArray[np.uint8] | None = None,
 ) -> GameViews:
     """Return the arguments of `composed_frame` as the views of a screen."""
     build = as_grid(grid)
@@ -56,9 +55,8 @@ def game_views(
     named = tuple((_short(name).replace("_", " "), _short(value)) for name, value in shown.items())
     inventory = facts.get("inventory")
     builder = BuilderView(
-        grid=build if pov is None else None,
+        grid=build,
         pose=eye,
-        picture=None if pov is None else check_picture(pov, "pov"),
         inventory=None if inventory is None else tuple(int(count) for count in np.ravel(inventory)[:6]),
         active=int(facts.get("active") or 0),
         dialogue=dialogue,
@@ -89,7 +87,6 @@ def composed_frame(
     target: npt.ArrayLike | None = None,
     aligned_target: npt.ArrayLike | None = None,
     status: Mapping[str, Any] | None = None,
-    pov: npt.NDArray[np.uint8] | None = None,
     size: tuple[int, int] = FRAME_SIZE,
 ) -> Picture:
     """Return a picture uint8[height, width, 3] of the whole game: the onlooker's screen, as in a window.
@@ -97,7 +94,7 @@ def composed_frame(
     `status` fills the header: `title`; `intersection` and `target_blocks` (a bar, green once `complete`); `step` and
     `max_steps`, `turn` and `max_turns` (limits that are 0 or absent are not shown); `floor`, the role whose turn it is;
     `inventory`, six counts; `active`, the colour id in the builder's hand. Other keys are shown as "name value" if
-    there is room. Raises `GridError` if a grid is invalid, `RenderError` if `size` or `pov` is invalid.
+    there is room. Raises `GridError` if a grid is invalid, `RenderError` if `size` is invalid.
 
     Args:
         grid: the build [9, 11, 11].
@@ -107,21 +104,21 @@ def composed_frame(
         target: the target as in the task; None: an empty panel.
         aligned_target: the target as it lies over the build, shown as a ghost; None: no ghost.
         status: values by name, see above.
-        pov: the builder's picture uint8[h, w, 3]; default: its view is painted smoothly, wider than high.
         size: height and width, at least (270, 480).
 
     """
     height, width = check_size(size)
     if height < MIN_FRAME_SIZE[0] or width < MIN_FRAME_SIZE[1]:
         raise RenderError(f"size is {size!r}, expected at least {MIN_FRAME_SIZE} (height, width)")
-    shown: dict[str, Any] = {
-        "others": others,
-        "dialogue": dialogue,
-        "target": target,
-        "aligned_target": aligned_target,
-        "status": status,
-    }
-    views = game_views(grid, pose=pose, pov=pov, **shown)
+    views = game_views(
+        grid,
+        pose=pose,
+        others=others,
+        dialogue=dialogue,
+        target=target,
+        aligned_target=aligned_target,
+        status=status,
+    )
     double = 2 * height, 2 * width  # for smooth text
     screen = onlooker_screen(*views, double, smoothing=1)
     return np.array(composite(screen, double, smoothing=1).reduce(2))

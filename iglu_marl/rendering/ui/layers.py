@@ -128,14 +128,14 @@ class SceneLayer(NamedTuple):
 Layer = SceneLayer | ImageLayer
 
 
-def scaled(picture: Picture, size: tuple[int, int], smooth: bool = False) -> Picture:
+def scaled(picture: Picture, size: tuple[int, int]) -> Picture:
     """Return a picture enlarged or reduced to fit (height, width), in the middle of a dark page."""
     height, width = size
     factor = min(height / picture.shape[0], width / picture.shape[1])
     fitted = max(1, round(picture.shape[1] * factor)), max(1, round(picture.shape[0] * factor))
     page = Image.new("RGB", (width, height), PAGE)
-    larger = Image.Resampling.BICUBIC if smooth else Image.Resampling.NEAREST
-    image = Image.fromarray(picture).resize(fitted, larger if factor >= 1 else Image.Resampling.LANCZOS)
+    resampling = Image.Resampling.NEAREST if factor >= 1 else Image.Resampling.LANCZOS
+    image = Image.fromarray(picture).resize(fitted, resampling)
     page.paste(image, ((width - fitted[0]) // 2, (height - fitted[1]) // 2))
     return np.array(page)
 

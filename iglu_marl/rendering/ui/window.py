@@ -1,4 +1,4 @@
-"""The window: it shows frames or screens and returns input. The only module that imports pygame.
+"""The window: it shows screens and returns input. The only module that imports pygame.
 
 All input comes from pygame's event queue, so a program that posts events there can play like a person.
 """
@@ -6,7 +6,6 @@ All input comes from pygame's event queue, so a program that posts events there 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,8 +15,8 @@ from PIL import Image
 from iglu_marl.core.errors import IgluMarlError, RenderError
 from iglu_marl.core.extras import extra
 from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
-from iglu_marl.rendering.renderer import Picture, SceneRenderer, check_picture
-from iglu_marl.rendering.ui.layers import LENS, PAINTER, ImageLayer, Layer, composite, scaled
+from iglu_marl.rendering.renderer import Picture, SceneRenderer
+from iglu_marl.rendering.ui.layers import LENS, PAINTER, Layer, composite
 from iglu_marl.rendering.ui.screens import WINDOW_SIZE
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -40,7 +39,6 @@ class Key(NamedTuple):
     name: str
     down: bool
     text: str = ""
-    ctrl: bool = False
 
 
 class Typed(NamedTuple):
@@ -84,35 +82,24 @@ Input = Key | Typed | MouseMoved | Button | Wheel | Unfocused | Closed
 
 
 class Window:
-    """A resizable window that shows frames (`show`) or screens (`draw`) and returns input (`poll`).
+    """A resizable window that shows screens (`draw`) and returns input (`poll`).
 
-    It opens when something is first shown. When the user closes it (with `show` and `pump`: or presses Escape),
-    `closed` becomes True and nothing more is shown. pygame has one window per process, so only one can be open at a
-    time. First-person pictures are drawn by OpenGL, or by the painter where OpenGL does not run.
+    It opens when something is first shown. When the user closes it (with `pump`: or presses Escape), `closed` becomes
+    True and nothing more is shown. pygame has one window per process, so only one can be open at a time. First-person
+    pictures are drawn by OpenGL, or by the painter where OpenGL does not run.
 
     Args:
         title: the window's title.
-        fps: highest number of frames a second; `show` waits for it. None = no limit.
-        size: initial height and width; None = that of the first frame, or 600 × 960 for screens.
+        size: initial height and width.
 
     """
 
-    def __init__(
-        self,
-        title: str = "iglu_marl",
-        fps: float | None = None,
-        size: tuple[int, int] | None = None,
-    ) -> None:
-        if fps is not None and not fps > 0:
-            raise RenderError(f"fps is {fps!r}, expected a positive number or None")
+    def __init__(self, title: str = "iglu_marl", size: tuple[int, int] = WINDOW_SIZE) -> None:
         self.title = title
         self._asked_size = size
-        self._pause_s = 0.0 if fps is None else 1.0 / fps
-        self._next = 0.0
         self._surface: pygame.Surface | None = None
         self._renderer: SceneRenderer = PAINTER
         self._smoothing = 2
-        self._frame: Picture | None = None
         self._layers: Sequence[Layer] = ()
         self._closed = False
         self._captured = self._typing = self._is_stale = False
@@ -128,23 +115,9 @@ class Window:
         if self._surface is not None:
             width, height = pygame.display.get_window_size()
             return max(height, 1), max(width, 1)
-        return self._asked_size or WINDOW_SIZE
+        return self._asked_size
 
     # -- showing
-
-    def show(self, frame: Picture) -> bool:
-        """Show a frame uint8[height, width, 3] and handle the window's events; return False once it is closed.
-
-        A frame keeps its proportions. Raises `RenderError` for other arrays, or if no window can be opened.
-        """
-        if self._closed:
-            return False
-        array = check_picture(frame, "frame")
-        height, width = array.shape[:2]
-        self.open(self._asked_size or (height, width))
-        self._frame, self._layers = array.copy(), ()
-        self._draw()
-        return self.pump()
 
     def draw(self, layers: Sequence[Layer]) -> bool:
         """Show a screen (see `iglu_marl.rendering.ui.screens`), made for the window's `size`.
@@ -155,7 +128,7 @@ class Window:
         if self._closed:
             return False
         self.open()
-        self._frame, self._layers = None, layers
+        self._layers = layers
         self._draw()
         return True
 
@@ -165,11 +138,11 @@ class Window:
             raise RenderError("the window is not open, so there is nothing to read; show something first")
         return np.array(self._picture())
 
-    def open(self, size: tuple[int, int] | None = None) -> None:
+    def open(self) -> None:
         """Open the window if it is not open yet. Raises `RenderError` if there is no display."""
         if self._surface is not None or self._closed:
             return
-        height, width = size or self.size
+        height, width = self.size
         try:
             pygame.display.init()
             driver = pygame.display.get_driver()
@@ -202,7 +175,7 @@ class Window:
             self.capture(False)
             self._renderer.close()
             pygame.display.quit()
-        self._surface = self._frame = None
+        self._surface = None
         self._layers = ()
         self._closed = True
 
@@ -223,24 +196,17 @@ class Window:
         return found
 
     def pump(self) -> bool:
-        """Handle the window's events until the next frame is due; return False if the window is closed.
+        """Handle the window's events; return False if the window is closed.
 
         Escape closes it, as its close button does.
         """
-        while self._surface is not None:
-            for event in self.poll():
-                if isinstance(event, Closed) or (
-                    isinstance(event, Key) and event.name == "escape" and event.down
-                ):
-                    self.close()
-                    return False
-            if self._is_stale:
-                self._draw()
-            wait_s = self._next - time.monotonic()
-            if wait_s <= 0:
-                self._next = time.monotonic() + self._pause_s
-                return True
-            time.sleep(min(wait_s, 0.02))
+        for event in self.poll():
+            if isinstance(event, Closed) or (
+                isinstance(event, Key) and event.name == "escape" and event.down
+            ):
+                self.close()
+        if self._is_stale:
+            self._draw()
         return not self._closed
 
     def capture(self, on: bool) -> None:
@@ -260,11 +226,8 @@ class Window:
     # -- drawing
 
     def _picture(self) -> Image.Image:
-        """Return the layers of a screen, or the frame scaled to the window, as one picture."""
-        layers = self._layers
-        if self._frame is not None:
-            layers = [ImageLayer(scaled(self._frame, self.size, smooth=True), 0, 0)]
-        return composite(layers, self.size, self._smoothing, self._renderer)
+        """Return the layers of the screen as one picture."""
+        return composite(self._layers, self.size, self._smoothing, self._renderer)
 
     def _draw(self) -> None:
         if self._surface is not None:
@@ -282,9 +245,8 @@ def _read(event: pygame.event.Event) -> Input | None:
         return Closed()
     if event.type in (pygame.KEYDOWN, pygame.KEYUP):
         name = pygame.key.name(event.key)
-        ctrl = bool(getattr(event, "mod", 0) & (pygame.KMOD_CTRL | pygame.KMOD_META))
         down = event.type == pygame.KEYDOWN
-        return Key(_OTHER_NAMES.get(name, name), down, getattr(event, "unicode", "") or "", ctrl)
+        return Key(_OTHER_NAMES.get(name, name), down, getattr(event, "unicode", "") or "")
     if event.type == pygame.TEXTINPUT:
         return Typed(event.text)
     if event.type == pygame.MOUSEMOTION:
