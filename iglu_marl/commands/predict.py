@@ -10,13 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Column, Table
+import rich.table
+from rich.table import Column
 from typer import Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import new_path, printable, progress_bar, score, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.tables import Table
 
 if TYPE_CHECKING:
     from iglu_marl.data.situations import Predictor, Sample
@@ -71,6 +73,7 @@ def predict(
             "Output folder. Predictions in it are resumed. Default: a new one in iglu-marl-predictions/."
         ),
     ] = None,
+    form: opt.TableForm = None,
     as_json: opt.Json = False,
 ) -> bool:
     """Score builders on the next actions of people (builder action prediction).
@@ -79,6 +82,7 @@ def predict(
 
     Examples: iglu-marl predict --corpus bundled --builder scripted
     """
+    from iglu_marl.core.tables import tables_as
     from iglu_marl.data.splits import SPLIT_VERSION
     from iglu_marl.evaluation.action_prediction import AgentPredictor, oracle, predict_actions, published
     from iglu_marl.evaluation.report import by_kind
@@ -134,9 +138,11 @@ def predict(
         results[str(path)] = published(path, [*asked, *unbuilt], **how)
     if as_json:
         print(json.dumps({name: result.to_json() for name, result in results.items()}))
+    elif form:
+        print(tables_as(form, tables(results, protocol)))
     else:
-        console.print(table(results, protocol))
-        console.print(oracles(results))
+        for table in tables(results, protocol):
+            console.print(in_terminal(table))
         if text := left_out_text(left_out):
             console.print(f"Samples {text}")
         for name, result in results.items():
@@ -222,30 +228,30 @@ def _predictors(
         yield found
 
 
-def oracles(results: dict[str, Predictions]) -> Table:
-    """Return the F1 of net actions if more were known: an upper bound by cause of error."""
-    shown = Table("builder", "F1", "number known", "neighbours count", title="F1 by cause of error")
-    for name, result in results.items():
-        kinds = ("acted", "counted", "near")
-        shown.add_row(name, *(score(result.interval("f1", kind).value) for kind in kinds))
-    return shown
-
-
-def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:
-    """Return the table of averages by builder: the mean F1 of the samples, and micro averages of net actions."""
+def tables(results: dict[str, Predictions], protocol: str = "acl2020") -> list[Table]:
+    """Return the averages by builder, and the F1 of net actions if more were known: bounds by cause of error."""
     first = next(iter(results.values()))
     headline = "F1 of changes" if first.scoring == "changes" else f"F1 ({first.scoring})"
-    wide = [Column(title, no_wrap=True) for title in ("builder", headline, f"F1 ({protocol})")]
     samples = max(len(result.scored) for result in results.values())
-    shown = Table(
-        *wide,
-        *("precision", "recall", "placing", "removing"),
-        title=f"Mean {headline} of {samples} samples; net actions, micro averages",
-        caption=f"in brackets: 95% intervals over {first.clusters()}",
-    )
+    rows, bounds = [], []
     for name, result in results.items():
-        cells: list[Any] = [result.mean_f1().text(), result.score(protocol).text()]
-        cells += [score(result.interval(measure).value) for measure in ("precision", "recall")]
-        cells += [score(result.interval("f1", kind).value) for kind in ("placed", "removed")]
-        shown.add_row(name, *cells)
+        measures = [result.interval(measure) for measure in ("precision", "recall")]
+        measures += [result.interval("f1", kind) for kind in ("placed", "removed")]
+        averages = [score(measure.value) for measure in measures]
+        rows.append([name, result.mean_f1().text(), result.score(protocol).text(), *averages])
+        kinds = ("acted", "counted", "near")
+        bounds.append([name, *(score(result.interval("f1", kind).value) for kind in kinds)])
+    head = ["builder", headline, f"F1 ({protocol})", "precision", "recall", "placing", "removing"]
+    title = f"Mean {headline} of {samples} samples; net actions, micro averages"
+    notes = [f"In brackets: 95% intervals over {first.clusters()}"]
+    about_bounds = ["builder", "F1", "number known", "neighbours count"]
+    return [Table(head, rows, title, notes), Table(about_bounds, bounds, "F1 by cause of error")]
+
+
+def in_terminal(table: Table) -> rich.table.Table:
+    """Return a table as a terminal shows it; names and intervals are not broken."""
+    columns = [Column(title, no_wrap=number < 3) for number, title in enumerate(table.head)]
+    shown = rich.table.Table(*columns, title=table.title, caption="; ".join(table.notes) or None)
+    for row in table.rows:
+        shown.add_row(*map(printable, row))
     return shown

@@ -131,7 +131,7 @@ def choose_session(
         sessions = {task: sessions[task]}
     session = _drawn([session for found in sessions.values() for session in found], seed)
     # A rotated or shifted first turn would not fit the next instructions.
-    kept = {"progressive": True, "invariant": False}
+    kept: Any = {"progressive": True, "invariant": False}
     return Subtasks(session.turns, session.structures, task_id=session.task_id, ids="iglu", **kept)
 
 

@@ -15,7 +15,8 @@ from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.tables import Table, csv_text, html_table, markdown_table, markdown_text
 from iglu_marl.core.text import fix_surrogates
-from iglu_marl.evaluation.metrics import PROPERTIES, SCORINGS, SKILLS, Interval, about_skills
+from iglu_marl.data.skills import SKILLS
+from iglu_marl.evaluation.metrics import PROPERTIES, SCORINGS, Interval, about_skills
 from iglu_marl.evaluation.results import MEASURES, Evaluation, group_of, is_scored
 from iglu_marl.evaluation.selection import left_out_text
 
