@@ -23,15 +23,21 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+FOLDER = (
+    tempfile.TemporaryDirectory()
+)  # where all commands of a page run: a later one can resume what one wrote
+
+
 @cache
 def output_of(command: str) -> str:
-    """Return what a command prints, run from an empty folder.
+    """Return what a command prints.
 
     Raises:
         SystemExit: if the command fails; the message has the end of its errors.
@@ -39,24 +45,30 @@ def output_of(command: str) -> str:
     """
     scripts = Path(sys.executable).parent
     paths = {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            shlex.split(command),
-            cwd=folder,
-            env=os.environ | paths,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    done = subprocess.run(
+        shlex.split(command),
+        cwd=FOLDER.name,
+        env=os.environ | paths,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise SystemExit(f"{command}: exit code {done.returncode}\n{done.stderr[-2000:]}")
     return done.stdout
 
 
-def table(command: str) -> None:
-    """Print the Markdown table that a command prints."""
+def table(command: str, names: Mapping[str, str] | None = None, *, head: bool = True) -> None:
+    """Print the first Markdown table that a command prints.
+
+    names: other names of rows. head: whether to print its head, too; without it, rows follow those of a table before.
+    """
     lines = output_of(command).strip().splitlines()
-    print("\n".join(line for line in lines if line.startswith("|")))
+    start = next(number for number, line in enumerate(lines) if line.startswith("|"))
+    shown = list(takewhile(lambda line: line.startswith("|"), lines[start:]))
+    for line in shown if head else shown[2:]:
+        name = line.split("|")[1].strip()
+        print(line.replace(name, (names or {}).get(name, name), 1) if name else line)
 
 
 def values(command: str, rows: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rich.table
-from rich.table import Column
 from typer import Option
 
 from iglu_marl.commands import options as opt
@@ -229,29 +229,38 @@ def _predictors(
 
 
 def tables(results: dict[str, Predictions], protocol: str = "acl2020") -> list[Table]:
-    """Return the averages by builder, and the F1 of net actions if more were known: bounds by cause of error."""
+    """Return the averages by builder, and what the net actions got right.
+
+    The last columns of the second are F1 if more were known, bounds by cause of error: only as many of the actions as
+    the person took, or with a neighboring cell for the right one.
+    """
     first = next(iter(results.values()))
     headline = "F1 of changes" if first.scoring == "changes" else f"F1 ({first.scoring})"
     samples = max(len(result.scored) for result in results.values())
-    rows, bounds = [], []
+    averages, actions = [], []
     for name, result in results.items():
-        measures = [result.interval(measure) for measure in ("precision", "recall")]
-        measures += [result.interval("f1", kind) for kind in ("placed", "removed")]
-        averages = [score(measure.value) for measure in measures]
-        rows.append([name, result.mean_f1().text(), result.score(protocol).text(), *averages])
-        kinds = ("acted", "counted", "near")
-        bounds.append([name, *(score(result.interval("f1", kind).value) for kind in kinds)])
-    head = ["builder", headline, f"F1 ({protocol})", "precision", "recall", "placing", "removing"]
-    title = f"Mean {headline} of {samples} samples; net actions, micro averages"
+        averages.append([name, result.mean_f1().text(), result.score(protocol).text()])
+        measures = [("precision", "acted"), ("recall", "acted")]
+        measures += [("f1", kind) for kind in ("placed", "removed", "counted", "near")]
+        asked = {kind: any(getattr(row, kind).asked for row in result.scored) for _, kind in measures}
+        values = (result.interval(*measure).value if asked[measure[1]] else math.nan for measure in measures)
+        actions.append([name, *map(score, values)])
     notes = [f"In brackets: 95% intervals over {first.clusters()}"]
-    about_bounds = ["builder", "F1", "number known", "neighbours count"]
-    return [Table(head, rows, title, notes), Table(about_bounds, bounds, "F1 by cause of error")]
+    kinds = ["precision", "recall", "placing", "removing", "number known", "neighbours count"]
+    return [
+        Table(
+            ["builder", headline, f"F1 of net actions ({protocol})"],
+            averages,
+            f"{samples} samples: mean {headline}; net actions as micro averages",
+            notes,
+        ),
+        Table(["builder", *kinds], actions, "Net actions: precision, recall, and F1 of parts"),
+    ]
 
 
 def in_terminal(table: Table) -> rich.table.Table:
-    """Return a table as a terminal shows it; names and intervals are not broken."""
-    columns = [Column(title, no_wrap=number < 3) for number, title in enumerate(table.head)]
-    shown = rich.table.Table(*columns, title=table.title, caption="; ".join(table.notes) or None)
+    """Return a table as a terminal shows it."""
+    shown = rich.table.Table(*table.head, title=table.title, caption="; ".join(table.notes) or None)
     for row in table.rows:
         shown.add_row(*map(printable, row))
     return shown
