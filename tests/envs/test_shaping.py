@@ -155,7 +155,7 @@ def test_each_builder_of_a_team_is_shaped_by_its_own_pose() -> None:
 def test_infos_tell_it_apart() -> None:
     """Of a lone builder, and of architects who see the whole target."""
     one = gym.make(VECTOR, shaping=True, wrong_scale=0.5)
-    many = gym.make_vec(VECTOR, num_envs=2, shaping=True, wrong_scale=0.5, info_keys=("shaping",))
+    many = gym.make_vec(VECTOR, num_envs=2, shaping=True, wrong_scale=0.5)
     games = VectorGame(2, shaping=True, wrong_scale=0.5, **CHAT)
     for env in (one, many, games):
         env.reset(seed=0, options=OPTIONS)
