@@ -14,7 +14,7 @@ from iglu_marl.envs.documentation import GOAL_ENDS, reward_rows, sight_rows, spe
 from iglu_marl.envs.language import make_language_goal, observation_rows
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameConfig
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, TARGET_SIGHTS, GameConfig
 
 Rows = list[list[str]]
 
@@ -39,6 +39,7 @@ MEANINGS = {
     "target_egocentric": "the target around the builder, aligned as in the score",
     "target_grid": "the target: colour of each cell, [y, x, z]",
     "target_view": "a picture of the target",
+    "wrong_cells": "the next cells in which build and target differ, in the builder's frame",
 }
 
 
@@ -162,7 +163,7 @@ def observations(environment: Environment) -> Rows:
             ]
             for role, field, names in (
                 ("architect", "architect_sees", ARCHITECT_SIGHTS),
-                ("builder", "builder_sees", BUILDER_SIGHTS),
+                ("builder", "builder_sees", (*BUILDER_SIGHTS, *TARGET_SIGHTS)),
             )
             for name, key, space, shown in sight_rows(names, field)
         ]
@@ -194,6 +195,11 @@ def observations(environment: Environment) -> Rows:
         ((key, space),) = environment.make(builder_sees=(name,)).observation_space.spaces.items()
         if key not in own.spaces:
             rows.append([cell(key), cell(spelled(space)), cell(f'"{name}" in builder_sees'), MEANINGS[key]])
+    if "target_in_obs" in flags:
+        key = "wrong_cells"
+        space = environment.make(builder_sees=(key,), target_in_obs=True).observation_space[key]
+        when = cell(f'"{key}" in builder_sees') + ", with " + cell("target_in_obs=True")
+        rows.append([cell(key), cell(spelled(space)), when, MEANINGS[key]])
     return rows
 
 

@@ -19,7 +19,7 @@ from gymnasium import spaces
 from iglu_marl.core.controls import ALL_CONTROLS, Controls, ControlsName
 from iglu_marl.core.conventions import Conventions
 from iglu_marl.game.chat import make_chat
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, Game, GameConfig
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, TARGET_SIGHTS, Game, GameConfig
 from iglu_marl.game.effects import KINDS, Kind
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
@@ -70,8 +70,10 @@ def sight_rows(names: tuple[str, ...], field: str) -> list[tuple[str, str, str, 
     """Return name, key, space and default of each name that `field` may hold."""
     rows = []
     for name in names:
-        config = GameConfig(**{field: (name,)})  # type: ignore[arg-type]
-        ((key, space),) = observer_of(config, field).space.items()
+        sees = {"builder_0": "all"} if name in TARGET_SIGHTS else None
+        config = GameConfig(**{field: (name,), "sees": sees})  # type: ignore[arg-type]
+        shown = observer_of(config, field)
+        ((key, space),) = (shown.only((name,)) if sees else shown).space.items()
         rows.append((name, key, spelled(space), name in getattr(GameConfig(), field)))
     return rows
 
@@ -140,7 +142,7 @@ def game_tables() -> list[str]:
     lines = _table("Agents and their actions by default", agents)
     for agent, field, names in (
         ("architect_0", "architect_sees", ARCHITECT_SIGHTS),
-        ("builder_0", "builder_sees", BUILDER_SIGHTS),
+        ("builder_0", "builder_sees", (*BUILDER_SIGHTS, *TARGET_SIGHTS)),
     ):
         rows = [
             (name, key, "yes" if shown else "no", space)
@@ -173,6 +175,9 @@ def builder_tables(
     for name in BUILDER_SIGHTS:
         ((key, space),) = shown(name).items()
         rows.append((key, f"{name!r} in builder_sees" + ", by default" * (name in default), spelled(space)))
+    if "target_in_obs" in flags:
+        space = shown("wrong_cells", target_in_obs=True)["wrong_cells"]
+        rows.append(("wrong_cells", "'wrong_cells' in builder_sees, with target_in_obs=True", spelled(space)))
     for flag in flags:
         seen = shown("hotbar", **{flag: True})
         rows += [(key, f"{flag}=True", spelled(space)) for key, space in seen.items() if key != "hotbar"]

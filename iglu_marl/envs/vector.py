@@ -41,7 +41,7 @@ from iglu_marl.game.episode import EVENTS
 from iglu_marl.game.seats import GameSeat, check_agent, takes
 from iglu_marl.rendering.renderer import Layout
 
-INFO_KEYS = ("target_grid", "event", "shaping")
+INFO_KEYS = ("target_grid", "event")
 _EVENT_NAMES = np.array(EVENTS, object)
 
 Array = npt.NDArray[Any]
@@ -112,7 +112,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
     grid_dtype: of arrays of colour ids: "int8" (default) or "int32", as in the single environments.
     pov_layout: of the pictures: "hwc" [height, width, 3], "chw" [3, height, width], or "index" [height, width], which
         are indices of `iglu_marl.rendering.palette.RGB`.
-    info_keys: further keys of `infos`: "target_grid", "event" and "shaping", as in the single environments.
+    info_keys: further keys of `infos`: "target_grid" and "event", as in the single environments.
 
     make_architect: returns a live architect for each world; `prototype` needs one, too, which does not play.
         `iglu_marl.envs.vector_game` is for two learning agents.
@@ -147,7 +147,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         self.metadata = {**prototype.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = prototype.render_mode
         self.config = prototype.config
-        self.copy, self.info_keys = copy, tuple(info_keys)
+        self.copy, self.info_keys = copy, (*info_keys, *("shaping",) * bool(self.config.shaping))
         self._prototype, self._copies = prototype, Copies()
         space = prototype.observation_space
         assert isinstance(space, spaces.Dict)

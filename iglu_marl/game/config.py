@@ -212,7 +212,10 @@ def _shaping(name: str, value: Any) -> dict[str, float] | None:
     expected = f"True, or a dict of weights of 0 or more by terms of {', '.join(SHAPING)}"
     if not isinstance(value, Mapping) or not value or any(term not in SHAPING for term in value):
         raise _error(name, value, expected)
-    return {term: as_number(f"{name}[{term!r}]", weight) for term, weight in value.items()}
+    try:
+        return {term: as_number(term, weight) for term, weight in value.items()}
+    except ConfigError:
+        raise _error(name, value, expected) from None
 
 
 def _vocabulary(name: str, value: Any) -> str | int | Codec:

@@ -56,7 +56,7 @@ ALL_FLAGS = {
     GridworldEnv: [
         {"vector_state": True, "target_in_obs": True, "target_egocentric": True},
         {"render": False},
-        {"builder_sees": COMPUTED_SIGHTS},
+        {"builder_sees": (*COMPUTED_SIGHTS, "wrong_cells"), "target_in_obs": True},
     ],
     SilentBuilderEnv: [{}, {"visual": True}, {"builder_sees": COMPUTED_SIGHTS}],
 }

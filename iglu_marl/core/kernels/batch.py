@@ -201,7 +201,8 @@ def play_some(state, controls, silent, idle, talk, earned, first, last):
             talk.spoken[i, k] = note_to_team(talk, k, i)
         for k in range(builders):
             earned[i, k] = np.nan
-            team[k]["shaping"] = 0.0
+            if team[k]["shaping_scale"] != 0.0:
+                team[k]["shaping"] = 0.0
             if architects > 0:
                 speak(team[k])
         over, out_of_budget = False, True

@@ -142,8 +142,10 @@ _FIELDS: list[Any] = [
 _ADDED: list[Any] = [
     (name, np.float64) for name in RULE_BOUNDS if name not in [field[0] for field in _FIELDS]
 ]
+_ADDED.insert(
+    1, ("edits", np.int64)
+)  # from outside, in this episode; each step reads it and the scale behind it
 _ADDED += [
-    ("edits", np.int64),  # changes of this episode's world from outside
     ("shaping", np.float64),  # reward of the last step besides `reward`
     ("potential", np.float64),  # whose gain is paid as shaping
     ("has_potential", np.int64),  # whether it is that of the present state

@@ -188,8 +188,10 @@ def potential(s):
 @jit
 def shape_before(s):
     """Prepare a step for `shape`: what changed since the last step from outside is not paid."""
+    if s["shaping_scale"] == 0.0:
+        return
     s["shaping"] = 0.0
-    if s["shaping_scale"] != 0.0 and s["has_potential"] == 0:
+    if s["has_potential"] == 0:
         s["potential"] = potential(s)
         s["has_potential"] = 1
 
