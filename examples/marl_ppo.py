@@ -42,7 +42,7 @@ with extra("rl", script=True):
     from torch import nn
     from torch.distributions import Categorical
 
-BATCH, WIDTH, HEADS = 1024, 128, 4
+BATCH, WIDTH, HEADS = 256, 128, 4  # games of a part of an update; sizes of the networks
 DISCOUNT, LAMBDA, CLIP, VALUE, MAX_NORM = 0.99, 0.95, 0.2, 0.5, 0.5
 SAVE_EVERY = 10  # updates
 CHOICES = {
@@ -302,6 +302,8 @@ class Network(nn.Module):
         self.memory = memory
         self.first, self.second = nn.Linear(inputs, WIDTH), nn.Linear(WIDTH, WIDTH)
         self.last = nn.Linear(WIDTH, outputs)
+        for layer in (self.first, self.second):
+            nn.init.orthogonal_(layer.weight, 2**0.5)
         if memory == "gru":
             self.gru = nn.GRU(WIDTH, WIDTH)
         elif memory == "attention":
@@ -327,7 +329,7 @@ class Learner:
             {"actor": Network(inputs, sum(self.heads), memory), "critic": Network(states, 1, memory)}
         )
         self.networks["actor"].last.weight.data.mul_(0.1)  # all actions are about as likely at first
-        self.optimizer = torch.optim.Adam(self.networks.parameters(), lr=rules.rate)
+        self.optimizer = torch.optim.Adam(self.networks.parameters(), lr=rules.rate, eps=1e-5)
 
     def policy(self, inputs: torch.Tensor) -> list[Categorical]:
         """Return the distribution of each part of the actions."""
@@ -349,7 +351,7 @@ class Learner:
         returns, playing = advantages + values, data["playing"]
         advantages = (advantages - advantages[playing].mean()) / (advantages[playing].std() + 1e-8)
         for _ in range(self.epochs):
-            for chosen in torch.randperm(playing.shape[1]).split(max(1, BATCH // len(playing))):
+            for chosen in torch.randperm(playing.shape[1]).split(BATCH):
                 now, entropy = self.log_probs(data["inputs"][:, chosen], data["actions"][:, chosen])
                 ratio, gain = (now - log_probs[:, chosen]).exp(), advantages[:, chosen]
                 gain = torch.min(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain)

@@ -61,9 +61,8 @@ def tasks_of(game: str, split: str, fold: int) -> list[Task]:
         targets = [[(*cells[pick], int(rng.choice(colors))) for pick in chosen] for chosen in picks]
     parts = [(color + x + 3 * y + 2 * z + fold) % 6 for (x, y, z, color), *_ in targets]
     wanted = {"train": (2, 3, 4, 5), "validation": (1,), "test": (0,)}[split]
-    return [
-        Task("", each, invariant=False) for each, part in zip(targets, parts, strict=True) if part in wanted
-    ]
+    chosen = [target for target, part in zip(targets, parts, strict=True) if part in wanted]
+    return [Task("", target, invariant=False) for target in chosen]
 
 
 def make_env(settings: dict[str, Any], tasks: list[Task], training: bool) -> Any:
@@ -96,8 +95,7 @@ def inputs_of(seen: dict[str, np.ndarray], inputs: str) -> torch.Tensor:
         near = [np.clip(value, -1.5, 1.5) for value in (right, back, yaw / 10, pitch / 10)]
         columns = [kind == 1, kind == 2, up / 5, right / 5, back / 5, pitch / 45, aimed, *near]
     else:
-        first = (grid != target).reshape(len(grid), -1).argmax(axis=1)
-        y, x, z = np.unravel_index(first, grid.shape[1:])
+        y, x, z = np.unravel_index((grid != target).reshape(len(grid), -1).argmax(axis=1), grid.shape[1:])
         color, turn = target[np.arange(len(grid)), y, x, z], np.radians(pose[:, 4])
         columns = [pose[:, 0] / 5, pose[:, 1] / 5, pose[:, 2] / 5, (x - 5) / 5, y / 5, (z - 5) / 5]
     wanted, hand = (np.eye(7)[number] for number in (color.astype(int), seen["hotbar"][:, 0]))
@@ -107,10 +105,13 @@ def inputs_of(seen: dict[str, np.ndarray], inputs: str) -> torch.Tensor:
     return torch.as_tensor(numbers, dtype=torch.float32)
 
 
-def network(inputs: int, outputs: int) -> nn.Sequential:
-    """Return a network with two hidden layers."""
-    hidden = (nn.Linear(inputs, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH), nn.Tanh())
-    return nn.Sequential(*hidden, nn.Linear(WIDTH, outputs))
+def network(inputs: int, outputs: int, gain: float) -> nn.Sequential:
+    """Return a network with two hidden layers. gain: of the weights of the last layer."""
+    first, second, last = nn.Linear(inputs, WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, outputs)
+    for layer, scale in ((first, 2**0.5), (second, 2**0.5), (last, gain)):
+        nn.init.orthogonal_(layer.weight, scale)
+        nn.init.zeros_(layer.bias)
+    return nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), last)
 
 
 class Trainer:
@@ -123,9 +124,8 @@ class Trainer:
         self.env = make_env(settings, tasks_of(settings["game"], "train", settings["seed"]), training=True)
         self.start_games()
         width, actions = self.inputs.shape[1], int(self.env.single_action_space.n)
-        self.agent = nn.ModuleDict({"policy": network(width, actions), "value": network(width, 1)})
-        self.agent["policy"][-1].weight.data.mul_(0.1)  # all actions are about as likely at first
-        self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=RATE)
+        self.agent = nn.ModuleDict({"policy": network(width, actions, 0.01), "value": network(width, 1, 1)})
+        self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=RATE, eps=1e-5)
 
     def start_games(self) -> None:
         """Start all games, with tasks that depend on seed and steps."""
@@ -191,7 +191,7 @@ class Trainer:
         """Write agent, optimizer, generator and curve."""
         modules = {"agent": self.agent.state_dict(), "optimizer": self.optimizer.state_dict()}
         progress = {"steps": self.steps, "seconds": self.seconds, "curve": self.curve}
-        state = {"settings": self.settings, **modules, "generator": torch.get_rng_state(), **progress}
+        state = modules | progress | {"settings": self.settings, "generator": torch.get_rng_state()}
         torch.save(state, folder / "model.part")
         (folder / "model.part").replace(folder / "model.pt")  # never half a file
         with (folder / "curve.csv").open("w", newline="", encoding="utf-8") as file:
@@ -251,7 +251,7 @@ def main(
     end: str = "own",
     seed: int = 0,
     games: int = 1024,
-    steps: int = 500_000,
+    steps: int = 400_000,
     save: Path | None = None,
     resume: Path | None = None,
     tensorboard: bool = False,
