@@ -100,6 +100,7 @@ WITHOUT_SNIPPETS = {
 }
 EXTRAS = {
     "docs/browser.md": ("starlette",),
+    "docs/frameworks.md": ("stable_baselines3", "torchrl"),
     "docs/offline.md": ("minari", "h5py"),
 }  # what the snippets of a page import besides
 PYTHONS = {
@@ -192,6 +193,7 @@ def test_each_snippet_of_the_readme_runs_alone(snippet: Snippet) -> None:
 
 @pytest.mark.parametrize("name", names([page for page in PAGES if page != README]))
 @pytest.mark.usefixtures("elsewhere")
+@pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using")
 def test_snippets_run_and_print_what_the_page_says(name: str) -> None:
     for module in EXTRAS.get(name, ()):
         require("minari", importlib.util.find_spec(module), f"{module} is not installed")
