@@ -373,13 +373,14 @@ def _wrapper_case(
     return BenchCase("wrappers", name, partial(_wrapped, wrap, **options), quick, 1024)
 
 
-_SIGHTS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("aim", {"builder_sees": ("grid", "pose", "dialog", "aim")}),
-    ("hotbar", {"builder_sees": ("grid", "pose", "dialog", "hotbar")}),
-    (
-        "egocentric, radius 2",
-        {"builder_sees": ("grid", "pose", "dialog", "egocentric"), "egocentric_radius": 2},
-    ),
+_SIGHTS = ("grid", "pose", "dialog")
+_SEES_ALL: dict[str, Any] = {"builders": 1, "sees": {"builder_0": "all"}}
+_OBSERVATIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("aim", {"builder_sees": (*_SIGHTS, "aim")}),
+    ("hotbar", {"builder_sees": (*_SIGHTS, "hotbar")}),
+    ("egocentric, radius 2", {"builder_sees": (*_SIGHTS, "egocentric"), "egocentric_radius": 2}),
+    ("target_grid", {"builder_sees": _SIGHTS, **_SEES_ALL}),
+    ("wrong_cells", {"builder_sees": (*_SIGHTS, "wrong_cells"), **_SEES_ALL}),
 )
 
 WRAPPERS = [
@@ -397,7 +398,8 @@ WRAPPERS = [
     _wrapper_case("align", lambda env: align(discretize(env))),
     _wrapper_case("mask, walking", mask, controls="walking"),
     _wrapper_case("mask, whole cells", lambda env: mask(discretize(env)), quick=True),
-    *(_wrapper_case(f"observation {name}", **options) for name, options in _SIGHTS),
+    *(_wrapper_case(f"observation {name}", **options) for name, options in _OBSERVATIONS),
+    _wrapper_case("shaping", shaping=True),
 ]
 
 # ----------------------------------------------------------------------------------------------------- painter

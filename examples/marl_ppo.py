@@ -42,7 +42,7 @@ with extra("rl", script=True):
     from torch import nn
     from torch.distributions import Categorical
 
-GAMES, BATCH, EPOCHS, WIDTH, HEADS = 1024, 1024, 2, 128, 4
+BATCH, WIDTH, HEADS = 256, 128, 4  # games of a part of an update; sizes of the networks
 DISCOUNT, LAMBDA, CLIP, VALUE, MAX_NORM = 0.99, 0.95, 0.2, 0.5, 0.5
 SAVE_EVERY = 10  # updates
 CHOICES = {
@@ -58,6 +58,7 @@ HANDS: dict[str, Any] = {"controls": "discrete", "select_and_place": True}
 
 Numbers = np.ndarray[Any, Any]
 Seen = dict[str, dict[str, Numbers]]
+Tensors = dict[str, "torch.Tensor"]
 
 
 # ------------------------------------------------------------------------------------------------------------- games
@@ -67,7 +68,7 @@ class Rules(NamedTuple):
     """How a game is played.
 
     steps: of an episode. groups: agents by network; those of a group share it. heads: sizes of the action's parts, by
-    group. turns: first and last step (exclusive) in which a group acts. rate, entropy: of the learners.
+    group. turns: first and last step (exclusive) in which a group acts. rate, entropy, epochs: of the learners.
     """
 
     steps: int
@@ -76,6 +77,7 @@ class Rules(NamedTuple):
     turns: dict[str, tuple[int, int]]
     rate: float = 1e-3
     entropy: float = 0.01
+    epochs: int = 2
 
 
 PAIR = {"architect": ["architect_0"], "builder": ["builder_0"]}
@@ -168,7 +170,13 @@ class CodeByHand(Code):
     """The same, where the builder looks around, places and breaks."""
 
     rules = Rules(
-        5, PAIR, {"architect": (8, 8), "builder": (17,)}, {"architect": (0, 1), "builder": (1, 5)}, 3e-3, 0.02
+        5,
+        PAIR,
+        {"architect": (8, 8), "builder": (17,)},
+        {"architect": (0, 1), "builder": (1, 5)},
+        3e-3,
+        0.02,
+        4,
     )
     by_hand = True
 
@@ -190,7 +198,37 @@ class CodeByHand(Code):
         return {"architect_0": speaks, "builder_0": chosen["builder_0"][:, 0] * (step > 0)}
 
 
-class Each(Game):
+class Team(Game):
+    """Two builders who see the target and choose from a table of actions, without an architect."""
+
+    table: tuple[dict[str, Any], ...] = GRID_ACTIONS
+    wrong_scale = 0.05
+
+    def make(self, count: int, settings: dict[str, Any], training: bool) -> Any:
+        """Return games of builders who see target, build and each other."""
+        game = VectorGame(
+            count,
+            builders=2,
+            architects=0,
+            sees={"builder_0": "all", "builder_1": "all"},
+            builder_sees=("grid", "pose", "wrong_cells"),
+            max_wrong_cells=2,
+            **HANDS,
+            rewards=settings["rewards"],
+            shaping=SHAPED if training and settings["reward"] == "shaped" else None,
+            wrong_scale=self.wrong_scale,
+            max_steps=self.rules.steps,
+            max_turns=None,
+            copy=False,
+        )
+        return discretize(game, table=self.table)
+
+    def actions(self, chosen: dict[str, Numbers], step: int) -> dict[str, Any]:
+        """Return the numbers of the table."""
+        return {agent: own[:, 0] for agent, own in chosen.items()}
+
+
+class Each(Team):
     """Two builders, six cells apart; each has one of 24 blocks to place beside it."""
 
     rules = Rules(6, TEAM, {"builder": (len(GRID_ACTIONS),)}, {"builder": (0, 6)}, 1e-3, 0.03)
@@ -207,25 +245,6 @@ class Each(Game):
                 parts[is_held_out].append(Task("", target, invariant=False, pose=poses))
         return parts
 
-    def make(self, count: int, settings: dict[str, Any], training: bool) -> Any:
-        """Return games of builders who see the target."""
-        game = VectorGame(
-            count,
-            builders=2,
-            architects=0,
-            sees={"builder_0": "all", "builder_1": "all"},
-            builder_sees=("pose", "wrong_cells"),
-            max_wrong_cells=2,
-            **HANDS,
-            rewards=settings["rewards"],
-            shaping=SHAPED if training and settings["reward"] == "shaped" else None,
-            wrong_scale=0.05,
-            max_steps=self.rules.steps,
-            max_turns=None,
-            copy=False,
-        )
-        return discretize(game, table=GRID_ACTIONS)
-
     def inputs(self, seen: Seen) -> dict[str, Numbers]:
         """Return the next two wrong cells as the builder sees them, and its pitch."""
         inputs = {}
@@ -241,16 +260,13 @@ class Each(Game):
             inputs[agent] = np.column_stack([*parts, own["agentPos"][:, 3] / 45, role])
         return inputs
 
-    def actions(self, chosen: dict[str, Numbers], step: int) -> dict[str, Any]:
-        """Return the numbers of `GRID_ACTIONS`."""
-        return {agent: own[:, 0] for agent, own in chosen.items()}
 
-
-class Divide(Game):
+class Divide(Team):
     """Two builders at the centre, who turn by 45° and place; four red blocks in seven steps."""
 
     rules = Rules(7, TEAM, {"builder": (4,)}, {"builder": (0, 7)})
     table = ({}, {"camera": (45, 0)}, {"camera": (-45, 0)}, {"hotbar": 6})
+    wrong_scale = 1.0
 
     def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
         """Train on all 70 targets."""
@@ -259,23 +275,6 @@ class Divide(Game):
         chosen = combinations(cells, 4)
         tasks = [Task("", [(*cell, 6) for cell in four], invariant=False, pose=pose) for four in chosen]
         return tasks, []
-
-    def make(self, count: int, settings: dict[str, Any], training: bool) -> Any:
-        """Return games of builders who see target, build and each other."""
-        game = VectorGame(
-            count,
-            builders=2,
-            architects=0,
-            sees={"builder_0": "all", "builder_1": "all"},
-            builder_sees=("grid", "pose"),
-            **HANDS,
-            rewards=settings["rewards"],
-            shaping=SHAPED if training and settings["reward"] == "shaped" else None,
-            max_steps=self.rules.steps,
-            max_turns=None,
-            copy=False,
-        )
-        return discretize(game, table=self.table)
 
     def inputs(self, seen: Seen) -> dict[str, Numbers]:
         """Return the wanted and filled cells around, where both look, and who this is."""
@@ -287,10 +286,6 @@ class Divide(Game):
             role = np.eye(2)[np.full(count, number)]
             inputs[agent] = np.concatenate([*near, np.sin(turns), np.cos(turns), role], axis=1)
         return inputs
-
-    def actions(self, chosen: dict[str, Numbers], step: int) -> dict[str, Any]:
-        """Return the numbers of the table."""
-        return {agent: own[:, 0] for agent, own in chosen.items()}
 
 
 KINDS: dict[str, type[Game]] = {"code": Code, "code-hands": CodeByHand, "each": Each, "divide": Divide}
@@ -307,6 +302,8 @@ class Network(nn.Module):
         self.memory = memory
         self.first, self.second = nn.Linear(inputs, WIDTH), nn.Linear(WIDTH, WIDTH)
         self.last = nn.Linear(WIDTH, outputs)
+        for layer in (self.first, self.second):
+            nn.init.orthogonal_(layer.weight, 2**0.5)
         if memory == "gru":
             self.gru = nn.GRU(WIDTH, WIDTH)
         elif memory == "attention":
@@ -327,12 +324,12 @@ class Learner:
     """Actor, critic and optimizer of a group of agents."""
 
     def __init__(self, inputs: int, states: int, rules: Rules, group: str, memory: str) -> None:
-        self.heads, self.entropy = rules.heads[group], rules.entropy
+        self.heads, self.entropy, self.epochs = rules.heads[group], rules.entropy, rules.epochs
         self.networks = nn.ModuleDict(
             {"actor": Network(inputs, sum(self.heads), memory), "critic": Network(states, 1, memory)}
         )
         self.networks["actor"].last.weight.data.mul_(0.1)  # all actions are about as likely at first
-        self.optimizer = torch.optim.Adam(self.networks.parameters(), lr=rules.rate)
+        self.optimizer = torch.optim.Adam(self.networks.parameters(), lr=rules.rate, eps=1e-5)
 
     def policy(self, inputs: torch.Tensor) -> list[Categorical]:
         """Return the distribution of each part of the actions."""
@@ -343,7 +340,7 @@ class Learner:
         """Return values [steps, games]."""
         return self.networks["critic"](states).squeeze(-1)
 
-    def learn(self, data: dict[str, torch.Tensor]) -> None:
+    def learn(self, data: Tensors) -> None:
         """Update by sequences [steps, games]. `playing` says which of their steps count."""
         with torch.no_grad():
             values, log_probs = (
@@ -353,8 +350,8 @@ class Learner:
             advantages = self.advantages(data, values)
         returns, playing = advantages + values, data["playing"]
         advantages = (advantages - advantages[playing].mean()) / (advantages[playing].std() + 1e-8)
-        for _ in range(EPOCHS):
-            for chosen in torch.randperm(playing.shape[1]).split(max(1, BATCH // len(playing))):
+        for _ in range(self.epochs):
+            for chosen in torch.randperm(playing.shape[1]).split(BATCH):
                 now, entropy = self.log_probs(data["inputs"][:, chosen], data["actions"][:, chosen])
                 ratio, gain = (now - log_probs[:, chosen]).exp(), advantages[:, chosen]
                 gain = torch.min(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain)
@@ -372,7 +369,7 @@ class Learner:
         chances = torch.stack([policy.log_prob(chosen) for policy, chosen in parts])
         return chances.sum(dim=0), torch.stack([policy.entropy() for policy, _ in parts]).sum(dim=0)
 
-    def advantages(self, data: dict[str, torch.Tensor], values: torch.Tensor) -> torch.Tensor:
+    def advantages(self, data: Tensors, values: torch.Tensor) -> torch.Tensor:
         """Return generalised advantages. After its last step, a game is over."""
         rewards, over = data["rewards"], data["over"]
         advantages, later, following = torch.zeros_like(values), torch.zeros(len(values[0])), 0.0 * values[0]
@@ -398,11 +395,11 @@ class Trainer:
         torch.manual_seed(settings["seed"])
         self.settings, self.game = settings, KINDS[settings["game"]]()
         self.train_tasks, self.held_out = self.game.tasks(settings["seed"])
-        self.env = self.game.make(GAMES, settings, training=True)
-        self.judge = self.game.make(GAMES, settings, training=False)
+        self.games = settings["games"]
+        self.env, self.judge = (self.game.make(self.games, settings, flag) for flag in (True, False))
         self.steps, self.seconds = 0, 0.0
         self.curve: list[dict[str, float]] = []
-        seen, _ = self.env.reset(seed=0, options={"task": [self.train_tasks[0]] * GAMES})
+        seen, _ = self.env.reset(seed=0, options={"task": [self.train_tasks[0]] * self.games})
         widths = {agent: own.shape[1] for agent, own in self.game.inputs(seen).items()}
         self.learners = {}
         for group, agents in self.game.rules.groups.items():
@@ -413,13 +410,13 @@ class Trainer:
     @torch.no_grad()
     def play(
         self, env: Any, tasks: list[Task], greedy: bool = False, scrambled: bool = False
-    ) -> tuple[dict[str, dict[str, torch.Tensor]], Numbers]:
+    ) -> tuple[dict[str, Tensors], Numbers]:
         """Play an episode of each task.
 
         greedy: whether agents choose the most probable actions. scrambled: whether each builder hears the message of
         another game. Return tensors [steps, games] for `Learner.learn`, by agent, and which games were completed.
         """
-        rows: dict[str, list[dict[str, torch.Tensor]]] = {agent: [] for agent in env.possible_agents}
+        rows: dict[str, list[Tensors]] = {agent: [] for agent in env.possible_agents}
         seen, _ = env.reset(options={"task": tasks})
         playing, completed = np.ones(len(tasks), bool), np.zeros(len(tasks), bool)
         for step in range(self.game.rules.steps):
@@ -448,9 +445,7 @@ class Trainer:
         }
         return data, completed
 
-    def choose(
-        self, agent: str, rows: list[dict[str, torch.Tensor]], step: int, greedy: bool
-    ) -> torch.Tensor:
+    def choose(self, agent: str, rows: list[Tensors], step: int, greedy: bool) -> torch.Tensor:
         """Return an agent's actions [games, parts], by what it saw since its first turn."""
         group = agent.rpartition("_")[0]
         first, last = self.game.rules.turns[group]
@@ -462,7 +457,7 @@ class Trainer:
         parts = [part.logits[-1].argmax(-1) if greedy else part.sample()[-1] for part in policy]
         return torch.stack(parts, dim=-1)
 
-    def learn(self, data: dict[str, dict[str, torch.Tensor]]) -> None:
+    def learn(self, data: dict[str, Tensors]) -> None:
         """Update all learners."""
         everyone = torch.cat([own["inputs"] for own in data.values()], dim=-1)
         for group, agents in self.game.rules.groups.items():
@@ -472,7 +467,7 @@ class Trainer:
                 part = {key: value[first:last].clone() for key, value in data[agent].items()}
                 part["rewards"][-1] += data[agent]["rewards"][last:].sum(dim=0)  # earned after the last turn
                 part["over"][-1] = True
-                role = torch.eye(len(agents))[number].expand(last - first, GAMES, -1)
+                role = torch.eye(len(agents))[number].expand(last - first, self.games, -1)
                 is_central = self.settings["algorithm"] == "mappo"
                 part["states"] = (
                     torch.cat([everyone[first:last], role], dim=-1) if is_central else part["inputs"]
@@ -484,8 +479,8 @@ class Trainer:
 
     def measure(self, tasks: list[Task], scrambled: bool = False) -> float:
         """Return the share of games that are completed with the most probable actions; each task is played as often."""
-        count = GAMES // len(tasks) * len(tasks)
-        played = (tasks * GAMES)[:GAMES]
+        count = max(1, self.games // len(tasks)) * len(tasks)
+        played = (tasks * self.games)[: self.games]
         return float(self.play(self.judge, played, greedy=True, scrambled=scrambled)[1][:count].mean())
 
     def train(self, steps: int, folder: Path, tensorboard: bool) -> None:
@@ -496,10 +491,12 @@ class Trainer:
         while self.steps < steps or len(self.curve) % SAVE_EVERY:
             started = time.process_time()
             rng = np.random.default_rng([self.settings["seed"], self.steps])
-            tasks = [self.train_tasks[number] for number in rng.integers(len(self.train_tasks), size=GAMES)]
+            tasks = [
+                self.train_tasks[number] for number in rng.integers(len(self.train_tasks), size=self.games)
+            ]
             data, completed = self.play(self.env, tasks)
             self.learn(data)
-            self.steps += GAMES * self.game.rules.steps
+            self.steps += self.games * self.game.rules.steps
             self.seconds += time.process_time() - started
             share, seconds = float(completed.mean()), round(self.seconds, 2)
             self.curve.append({"steps": self.steps, "completed": round(share, 4), "cpu_s": seconds})
@@ -545,6 +542,7 @@ def main(
     rewards: str = "shared",
     reward: str = "own",
     seed: int = 0,
+    games: int = 1024,
     steps: int = 500_000,
     save: Path | None = None,
     resume: Path | None = None,
@@ -554,18 +552,12 @@ def main(
 
     game: "code", "code-hands", "each" or "divide". algorithm: "ippo" or "mappo". memory: "none", "gru" or "attention".
     rewards: "shared", or "own": builders are paid for their own blocks. reward: "own", the game's, or "shaped". seed:
-    of the run; chooses what is held out. steps: of all games together. save: a new folder. resume: the folder of a run
-    that continues with its settings.
+    of the run; chooses what is held out. games: side by side. steps: of all games together. save: a new folder. resume:
+    the folder of a run that continues with its settings.
     """
     torch.set_num_threads(1)  # networks as small as these are slower on several
-    given = {
-        "game": game,
-        "algorithm": algorithm,
-        "memory": memory,
-        "rewards": rewards,
-        "reward": reward,
-        "seed": seed,
-    }
+    given: dict[str, Any] = {"game": game, "algorithm": algorithm, "memory": memory}
+    given |= {"rewards": rewards, "reward": reward, "seed": seed, "games": games}
     for name, known in {"game": tuple(KINDS), **CHOICES}.items():
         if given[name] not in known:
             raise typer.BadParameter(f"--{name} is {given[name]!r}, expected one of {', '.join(known)}")

@@ -34,7 +34,7 @@ with extra("rl", script=True):
     from torch import nn
     from torch.distributions import Categorical
 
-GAMES, ROLLOUT, BATCH, EPOCHS, RATE, WIDTH = 1024, 24, 4096, 2, 1e-3, 128
+ROLLOUT, BATCH, EPOCHS, RATE, WIDTH = 24, 4096, 2, 1e-3, 128
 DISCOUNT, LAMBDA, CLIP, ENTROPY, VALUE, MAX_NORM = 0.97, 0.95, 0.2, 0.01, 0.5, 0.5
 SAVE_EVERY = 4  # updates; then all games start again, so that a resumed run plays the same ones
 CHOICES = {"inputs": ("egocentric", "world"), "reward": ("shaped", "own"), "end": ("own", "first-block")}
@@ -61,9 +61,8 @@ def tasks_of(game: str, split: str, fold: int) -> list[Task]:
         targets = [[(*cells[pick], int(rng.choice(colors))) for pick in chosen] for chosen in picks]
     parts = [(color + x + 3 * y + 2 * z + fold) % 6 for (x, y, z, color), *_ in targets]
     wanted = {"train": (2, 3, 4, 5), "validation": (1,), "test": (0,)}[split]
-    return [
-        Task("", each, invariant=False) for each, part in zip(targets, parts, strict=True) if part in wanted
-    ]
+    chosen = [target for target, part in zip(targets, parts, strict=True) if part in wanted]
+    return [Task("", target, invariant=False) for target in chosen]
 
 
 def make_env(settings: dict[str, Any], tasks: list[Task], training: bool) -> Any:
@@ -72,7 +71,7 @@ def make_env(settings: dict[str, Any], tasks: list[Task], training: bool) -> Any
     shaped = training and settings["reward"] == "shaped"
     env = gym.make_vec(
         "IGLUGridworldVector-v0",
-        num_envs=GAMES if training else len(tasks),
+        num_envs=settings["games"] if training else len(tasks),
         tasks=tasks,
         target_in_obs=True,
         builder_sees=("grid", "pose", "hotbar", "wrong_cells"),
@@ -90,29 +89,29 @@ def make_env(settings: dict[str, Any], tasks: list[Task], training: bool) -> Any
 def inputs_of(seen: dict[str, np.ndarray], inputs: str) -> torch.Tensor:
     """Return the inputs of the network, float32 [games, n]: pose, color in hand, and the next cell to change."""
     grid, target, pose = seen["grid"], seen["target_grid"], seen["agentPos"]
-    games = np.arange(len(grid))
     if inputs == "egocentric":
         kind, up, right, back, yaw, pitch, color, aimed = seen["wrong_cells"][:, 0].T
         turn = np.radians(yaw)
         near = [np.clip(value, -1.5, 1.5) for value in (right, back, yaw / 10, pitch / 10)]
         columns = [kind == 1, kind == 2, up / 5, right / 5, back / 5, pitch / 45, aimed, *near]
     else:
-        first = (grid != target).reshape(len(grid), -1).argmax(axis=1)
-        y, x, z = np.unravel_index(first, grid.shape[1:])
-        color, turn = target[games, y, x, z], np.radians(pose[:, 4])
+        y, x, z = np.unravel_index((grid != target).reshape(len(grid), -1).argmax(axis=1), grid.shape[1:])
+        color, turn = target[np.arange(len(grid)), y, x, z], np.radians(pose[:, 4])
         columns = [pose[:, 0] / 5, pose[:, 1] / 5, pose[:, 2] / 5, (x - 5) / 5, y / 5, (z - 5) / 5]
     wanted, hand = (np.eye(7)[number] for number in (color.astype(int), seen["hotbar"][:, 0]))
     blocks = np.count_nonzero(grid.reshape(len(grid), -1), axis=1)
     columns += [np.sin(turn), np.cos(turn), pose[:, 3] / 45, blocks, (wanted * hand).sum(axis=1)]
-    return torch.as_tensor(
-        np.concatenate([np.stack(columns, axis=1), wanted, hand], axis=1, dtype=np.float32)
-    )
+    numbers = np.concatenate([np.stack(columns, axis=1), wanted, hand], axis=1)
+    return torch.as_tensor(numbers, dtype=torch.float32)
 
 
-def network(inputs: int, outputs: int) -> nn.Sequential:
-    """Return a network with two hidden layers."""
-    hidden = (nn.Linear(inputs, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH), nn.Tanh())
-    return nn.Sequential(*hidden, nn.Linear(WIDTH, outputs))
+def network(inputs: int, outputs: int, gain: float) -> nn.Sequential:
+    """Return a network with two hidden layers. gain: of the weights of the last layer."""
+    first, second, last = nn.Linear(inputs, WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, outputs)
+    for layer, scale in ((first, 2**0.5), (second, 2**0.5), (last, gain)):
+        nn.init.orthogonal_(layer.weight, scale)
+        nn.init.zeros_(layer.bias)
+    return nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), last)
 
 
 class Trainer:
@@ -125,9 +124,8 @@ class Trainer:
         self.env = make_env(settings, tasks_of(settings["game"], "train", settings["seed"]), training=True)
         self.start_games()
         width, actions = self.inputs.shape[1], int(self.env.single_action_space.n)
-        self.agent = nn.ModuleDict({"policy": network(width, actions), "value": network(width, 1)})
-        self.agent["policy"][-1].weight.data.mul_(0.1)  # all actions are about as likely at first
-        self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=RATE)
+        self.agent = nn.ModuleDict({"policy": network(width, actions, 0.01), "value": network(width, 1, 1)})
+        self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=RATE, eps=1e-5)
 
     def start_games(self) -> None:
         """Start all games, with tasks that depend on seed and steps."""
@@ -157,15 +155,14 @@ class Trainer:
                 completed += terminated[over].tolist()
                 seen, _ = self.env.reset(options={"reset_mask": over})
             self.inputs = inputs_of(seen, self.settings["inputs"])
-        self.steps += ROLLOUT * GAMES
+        self.steps += ROLLOUT * len(self.inputs)
         return [torch.stack(column) for column in zip(*rows, strict=True)], completed
 
     def learn(self, rollout: list[torch.Tensor]) -> None:
         """Update the agent: generalised advantage estimation, then some epochs."""
         inputs, actions, log_probs, values, rewards, over = rollout
-        advantages, later = torch.zeros_like(rewards), torch.zeros(GAMES)
-        with torch.no_grad():
-            following = self.ask(self.inputs)[1]
+        advantages, later = torch.zeros_like(rewards), torch.zeros(len(self.inputs))
+        following = self.ask(self.inputs)[1].detach()
         for step in reversed(range(ROLLOUT)):
             goes_on = (~over[step]).float()
             error = rewards[step] + DISCOUNT * goes_on * following - values[step]
@@ -174,7 +171,7 @@ class Trainer:
         columns = (inputs, actions, log_probs, advantages, advantages + values)
         data = [column.flatten(0, 1) for column in columns]
         for _ in range(EPOCHS):
-            for chosen in torch.randperm(ROLLOUT * GAMES).split(BATCH):
+            for chosen in torch.randperm(len(data[0])).split(BATCH):
                 self.improve([column[chosen] for column in data])
 
     def improve(self, batch: list[torch.Tensor]) -> None:
@@ -194,7 +191,7 @@ class Trainer:
         """Write agent, optimizer, generator and curve."""
         modules = {"agent": self.agent.state_dict(), "optimizer": self.optimizer.state_dict()}
         progress = {"steps": self.steps, "seconds": self.seconds, "curve": self.curve}
-        state = {"settings": self.settings, **modules, "generator": torch.get_rng_state(), **progress}
+        state = modules | progress | {"settings": self.settings, "generator": torch.get_rng_state()}
         torch.save(state, folder / "model.part")
         (folder / "model.part").replace(folder / "model.pt")  # never half a file
         with (folder / "curve.csv").open("w", newline="", encoding="utf-8") as file:
@@ -236,8 +233,7 @@ class Trainer:
         tasks = tasks_of(self.settings["game"], "test", self.settings["seed"])[:500]
         env = make_env(self.settings, tasks, training=False)
         seen, _ = env.reset(seed=0, options={"task": tasks})
-        playing, won = np.ones(len(tasks), bool), np.zeros(len(tasks), bool)
-        changes = np.zeros(len(tasks), int)
+        playing, won, changes = (np.full(len(tasks), value) for value in (True, False, 0))
         while playing.any():
             policy, _ = self.ask(inputs_of(seen, self.settings["inputs"]))
             seen, _, terminated, truncated, infos = env.step(policy.logits.argmax(dim=1).numpy())
@@ -254,7 +250,8 @@ def main(
     terms: str = ",".join(SHAPING),
     end: str = "own",
     seed: int = 0,
-    steps: int = 500_000,
+    games: int = 1024,
+    steps: int = 400_000,
     save: Path | None = None,
     resume: Path | None = None,
     tensorboard: bool = False,
@@ -263,15 +260,16 @@ def main(
 
     game: one of `TASKS`. inputs: "egocentric": the next wrong cell as the builder sees it; "world": coordinates of
     pose and cell. reward: "shaped", or "own", the game's. terms: of the shaping. end: of games in training: "own", as
-    the game ends, or "first-block". seed: of the run; chooses the held-out tasks. steps: of all games together. save:
-    a new folder. resume: the folder of a run that continues with its settings.
+    the game ends, or "first-block". seed: of the run; chooses the held-out tasks. games: side by side. steps: of all
+    games together. save: a new folder. resume: the folder of a run that continues with its settings.
     """
     torch.set_num_threads(1)  # networks as small as these are slower on several
     terms = terms if reward == "shaped" else "none"
-    given = {"game": game, "inputs": inputs, "reward": reward, "terms": terms, "end": end, "seed": seed}
+    given: dict[str, Any] = {"game": game, "inputs": inputs, "reward": reward, "terms": terms, "end": end}
     for name, known in {"game": tuple(TASKS), **CHOICES}.items():
         if given[name] not in known:
             raise typer.BadParameter(f"--{name} is {given[name]!r}, expected one of {', '.join(known)}")
+    given |= {"seed": seed, "games": games}
     folder = resume or save or Path("runs", f"{game}-{inputs}-{reward}-{end}-{seed}")
     if resume is None and (folder / "model.pt").exists():
         raise typer.BadParameter(f"{folder} has a model; continue with --resume, or name a new folder")
@@ -283,9 +281,9 @@ def main(
     trainer.train(steps, folder, tensorboard)
     won = trainer.test()
     found = share_interval(float(np.mean(won)), len(won))
-    options = " ".join(f"--{name} {value}" for name, value in trainer.settings.items())
+    options = " ".join(f"--{name} {value}" for name, value in (trainer.settings | {"steps": steps}).items())
     result = {
-        "command": f"python examples/ppo.py {options} --steps {steps}",
+        "command": f"python examples/ppo.py {options}",
         **trainer.settings,
         "steps": trainer.steps,
         "cpu_s": round(trainer.seconds, 1),

@@ -100,6 +100,7 @@ WITHOUT_SNIPPETS = {
 }
 EXTRAS = {
     "docs/browser.md": ("web", "starlette"),
+    "docs/frameworks.md": ("rl", "stable_baselines3", "torchrl"),
     "docs/offline.md": ("minari", "minari", "h5py"),
     "docs/text.md": ("pretrained", "transformers", "all_minilm_l6_v2"),
 }  # what the snippets of a page import besides, after its name in `IGLU_MARL_REQUIRE`
@@ -193,6 +194,7 @@ def test_each_snippet_of_the_readme_runs_alone(snippet: Snippet) -> None:
 
 @pytest.mark.parametrize("name", names([page for page in PAGES if page != README]))
 @pytest.mark.usefixtures("elsewhere")
+@pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using")
 def test_snippets_run_and_print_what_the_page_says(name: str) -> None:
     requirement, *modules = EXTRAS.get(name, ("",))
     for module in modules:

@@ -34,7 +34,7 @@ from probing import frozen
 from requirements import ROOT, require
 
 import iglu_marl
-from iglu_marl import Controls, Role, Task, Worlds, benchmark
+from iglu_marl import Controls, Role, Task, Worlds
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
 from iglu_marl.language.goals import GoalSpace
@@ -442,32 +442,6 @@ def test_the_planner_of_the_walking_example_shows_the_way_to_the_next_edits() ->
     assert steps[-1][1].tolist() == list(edited[-1]), "nothing comes after the last edit"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("chat", [False, True])
-def test_the_builders_of_team_division_learn(chat: bool) -> None:
-    needs("torchrl")
-    one_thread()
-    team = example("team_division")
-    first = team.Games(2, 2, chat, 0)
-    placing = torch_of([[3 * (5 if chat else 1), 0]] * 2)
-    reward, completed, over = first.step(placing)
-    assert set(reward.tolist()) <= {2.0, -1.0}, "one of them places a block"
-    assert not (completed | over).any()
-    turned = first.step(torch_of([[0, 1 * (5 if chat else 1)]] * 2))[0]
-    assert turned.tolist() == [0.0, 0.0]
-    for _ in range(team.STEPS - 2):
-        _, _, over = first.step(torch_of([[0, 0]] * 2))
-    assert over.all()
-    shares = team.main("mappo", chat=chat, iterations=2, games=16)
-    assert len(shares) == 2
-
-
-def torch_of(values: Any) -> Any:
-    import torch
-
-    return torch.tensor(values)
-
-
 # ------------------------------------------------------------------------------------------------------------ TorchRL
 
 TORCHRL = [
@@ -603,19 +577,6 @@ def test_torchrl_keeps_to_the_masks_of_a_team() -> None:
     assert data["builder", "action_mask"].shape == (6, 2, 19)
     assert data["builder", "action_mask"].gather(-1, data["builder", "action"].unsqueeze(-1)).all()
     assert not data["builder", "action_mask"].all()
-
-
-@torchrl_filters
-def test_torchrl_example(tmp_path: Path) -> None:
-    needs("torchrl")
-    one_thread()
-    pairs, output = tmp_path / "pairs", tmp_path / "pair.json"
-    options = {"algorithm": "mappo", "seed": [1], "episodes": 4, "folder": pairs}
-    first = example("torchrl_pairs").main(steps=3100, output=output, **options)
-    assert benchmark.verify(output) == 4
-    again = example("torchrl_pairs").main(steps=3100, **options)
-    assert again.rows == first.rows, "a trained pair is measured, not trained again"
-    assert first.runs[0].seed == 1
 
 
 # ----------------------------------------------------------------------------------------------------------- SuperSuit

@@ -26,8 +26,8 @@ TESTED: dict[str, str] = {
     "block_reader": "test_frameworks.py",
     "edits_builder": "test_frameworks.py",
     "sb3_builder": "test_frameworks.py",
-    "team_division": "test_frameworks.py",
-    "torchrl_pairs": "test_frameworks.py",
+    "ppo": "test_ppo.py",
+    "marl_ppo": "test_ppo.py",
     "walking_builder": "test_frameworks.py",
     "train_predictors": "test_learned.py",
 }
@@ -53,8 +53,8 @@ SHORT = {
     "edits_builder": "--games 16 --epochs 1 --seeds 1 --episodes 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
-    "team_division": "--iterations 1 --games 8",
-    "torchrl_pairs": "--seed 0 --steps 3100 --episodes 4 --folder pairs",
+    "marl_ppo": "--steps 1",
+    "ppo": "--steps 1",
     "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
     "walking_builder": "--frames 1000 --seeds 1 --episodes 2",
 }
@@ -65,8 +65,8 @@ LIBRARIES = {
     "block_reader": {"torch": "rl"},
     "edits_builder": {"torch": "rl"},
     "sb3_builder": {"stable_baselines3": "rl"},
-    "team_division": {"torchrl": "rl"},
-    "torchrl_pairs": {"torchrl": "rl"},
+    "marl_ppo": {"torch": "rl"},
+    "ppo": {"torch": "rl"},
     "walking_builder": {"torch": "rl"},
 }
 
