@@ -240,9 +240,10 @@ def _instruction_field(task: Task) -> Any:
 def entry_fields(entry: Entry) -> dict[str, Any]:
     """Return the fields of a task or session, with color names."""
     row: dict[str, Any] = {}
-    start = entry.starting_grid
-    grids = {"start": None if start is None or not start.any() else start, "full": entry.full_grid}
+    grids = {"start": entry.starting_grid, "full": entry.full_grid}
     if isinstance(entry, Task):
+        if not entry.starting_grid.any():
+            grids["start"] = None
         if entry.objective is not None:
             raise DataError(
                 f"the task has an objective, which no file of tasks can hold{of_task(entry.task_id)}"

@@ -90,7 +90,7 @@ def call_json(*arguments: object, expect: int = 0) -> Any:
 def test_from_nothing_to_a_verified_pack(server: FileServer, tmp_path: Path) -> None:
     place = str(tmp_path / "cache" / "packs" / "iglu-multiturn.zip")
     before = {row["name"]: row["location"] for row in call_json("list")}
-    assert before == {"iglu-multiturn": None, "iglu-singleturn": None, "mdc": None}
+    assert before == dict.fromkeys(("iglu-multiturn", "iglu-singleturn", "mdc", "skills"))
     assert call_json("fetch", "iglu-multiturn") == {"iglu-multiturn": place}
     after = {row["name"]: row["location"] for row in call_json("list")}
     assert after == {**before, "iglu-multiturn": place}
