@@ -86,13 +86,13 @@ def predict(
     from iglu_marl.data.splits import SPLIT_VERSION
     from iglu_marl.evaluation.action_prediction import AgentPredictor, oracle, predict_actions, published
     from iglu_marl.evaluation.report import by_kind
-    from iglu_marl.evaluation.results import BASELINES
+    from iglu_marl.evaluation.results import BASELINE_BUILDERS
     from iglu_marl.evaluation.selection import described, games_at_once, left_out_text, without_unbuilt
 
     console = text_console(as_json)
     builders = builder or ([] if trained or predictions else ["one-more", "scripted"])
     output = output or new_path("iglu-marl-predictions", *builders[:1])
-    builders = list(dict.fromkeys([*(BASELINES if baselines else ()), *builders]))
+    builders = list(dict.fromkeys([*(BASELINE_BUILDERS if baselines else ()), *builders]))
     found = samples_of(corpus, data, split, samples)
     asked, left_out = without_unbuilt(found, lambda sample: sample.unbuilt, keep_unbuilt)
     asked, unbuilt = asked[:count], [sample for sample in found if sample.unbuilt and not keep_unbuilt]

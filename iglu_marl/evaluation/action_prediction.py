@@ -69,7 +69,7 @@ __all__ = [
     "KINDS",
     "PROTOCOLS",
     "RULES",
-    "SCORINGS",
+    "SCORED_KINDS",
     "AgentPredictor",
     "Prediction",
     "Predictions",
@@ -91,7 +91,7 @@ KINDS = (
     *("aligned", "types", "colors", "cells", "near", "counted"),
 )
 """Counts of a prediction; see `Prediction`."""
-SCORINGS = {"changes": "changed", "iglu2022": "iglu2022", "iglu2022-corrected": "iglu2022_corrected"}
+SCORED_KINDS = {"changes": "changed", "iglu2022": "iglu2022", "iglu2022-corrected": "iglu2022_corrected"}
 """Headline counts by name of the scoring, as in `iglu_marl.evaluation.metrics.SCORINGS`."""
 RULES = ("net", "acl2020")
 """Rules for the samples of the Minecraft Dialogue Corpus; see `bap_samples`."""
@@ -493,7 +493,7 @@ PROTOCOLS = {
 class Predictions:
     """Predictions for many samples. Intervals are 95 % bootstraps over structures, or sessions if these are unknown.
 
-    Predictions with `scored=False` are in no average. scoring: chooses the headline counts, one of `SCORINGS`.
+    Predictions with `scored=False` are in no average. scoring: chooses the headline counts, one of `SCORED_KINDS`.
     """
 
     settings: dict[str, Any]
@@ -541,7 +541,7 @@ class Predictions:
     def mean_f1(self, kind: str | None = None, rows: Sequence[Prediction] | None = None) -> Interval:
         """Return the mean of the samples' F1 of a kind, with its interval; default: the headline's kind."""
         used = self.scored if rows is None else rows
-        values = [getattr(row, kind or SCORINGS[self.scoring]).f1 for row in used]
+        values = [getattr(row, kind or SCORED_KINDS[self.scoring]).f1 for row in used]
         return clustered(values, [1.0] * len(values), map(_cluster, used), resamples=self.resamples)
 
     def clusters(self) -> str:
@@ -570,7 +570,9 @@ class Predictions:
             "scores": {
                 name: {**protocol._asdict(), "f1": self.score(name)} for name, protocol in PROTOCOLS.items()
             },
-            "mean_f1": {name: self.mean_f1(kind) for name, kind in SCORINGS.items()} if self.scored else {},
+            "mean_f1": {name: self.mean_f1(kind) for name, kind in SCORED_KINDS.items()}
+            if self.scored
+            else {},
             **({"model": model} if model else {}),
             "about_skills": about_skills(groups),
             "tables": {
@@ -611,7 +613,7 @@ def predict_actions(
         predict: the predictor.
         samples: the samples.
         name: name of the predictor.
-        scoring: headline of the tables, one of `SCORINGS`. The rows have all counts.
+        scoring: headline of the tables, one of `SCORED_KINDS`. The rows have all counts.
         keep_unbuilt: whether samples stay in which nobody built what was asked for; nothing is right then.
         output: folder for `predictions.jsonl` (a line per sample) and `predictions.json` (tables). Existing
             predictions in it are not repeated.
@@ -633,7 +635,7 @@ def predict_actions(
     """
     if on_error not in ("raise", "count"):
         raise ConfigError(f"on_error is {on_error!r}, expected 'raise' or 'count'")
-    check_option("scoring", scoring, tuple(SCORINGS))
+    check_option("scoring", scoring, tuple(SCORED_KINDS))
     used, left_out = without_unbuilt(samples, lambda sample: sample.unbuilt, keep_unbuilt)
     result = Predictions(
         {"predictor": name, **(settings or {}), **_as_setting(left_out)},
@@ -704,7 +706,7 @@ def _score_worlds(
     keep_unbuilt: bool,
 ) -> Predictions:
     """Return the predictions whose worlds are known, without a predictor."""
-    check_option("scoring", scoring, tuple(SCORINGS))
+    check_option("scoring", scoring, tuple(SCORED_KINDS))
     used, left_out = without_unbuilt(samples, lambda sample: sample.unbuilt, keep_unbuilt)
     rows = [judged(sample, built(sample)) for sample in used]
     return Predictions({"predictor": name, **_as_setting(left_out)}, rows, scoring=scoring)

@@ -21,7 +21,7 @@ from iglu_marl.data.splits import structure_id
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.evaluation.metrics import game_metrics, skills
-from iglu_marl.evaluation.results import BASELINES, NO_ARCHITECT, Row
+from iglu_marl.evaluation.results import BASELINE_BUILDERS, NO_ARCHITECT, Row
 from iglu_marl.evaluation.run import Stopped, row_error
 from iglu_marl.evaluation.selection import described, games_at_once
 from iglu_marl.evaluation.team import TeamTally
@@ -67,7 +67,7 @@ class EvaluationPlan:
     @property
     def beside(self) -> tuple[str, ...]:
         """The baselines that are measured: those that are not among the builders."""
-        return tuple(name for name in BASELINES if self.baselines and name not in self.builders)
+        return tuple(name for name in BASELINE_BUILDERS if self.baselines and name not in self.builders)
 
     def specs(self, role: Role) -> dict[str, Any]:
         """Return the agents of a role by name, with those of the random baseline."""

@@ -17,7 +17,7 @@ from iglu_marl.evaluation.metrics import SCORINGS, Interval, clustered, clusters
 from iglu_marl.game.agent import add_counts
 
 FORMAT, VERSION = "iglu_marl evaluation", 1
-BASELINES = ("nothing", "random")
+BASELINE_BUILDERS = ("nothing", "random")
 """Builders that stand beside those of an evaluation: one that does nothing, and one that acts at random."""
 NO_ARCHITECT = "–"  # of the baselines, which hear nothing
 RECENT = ("iglu2022_f1", "iglu2022_corrected_f1", "best_f1")  # measures that logs of 0.3 lack
@@ -101,7 +101,7 @@ class Evaluation:
     task are drawn together.
 
     settings: settings of the evaluation. rows: one row per game. tasks: tasks of the evaluation. baselines: rows of
-    `BASELINES`. scoring: chooses the headline measure, one of `SCORINGS`.
+    `BASELINE_BUILDERS`. scoring: chooses the headline measure, one of `SCORINGS`.
     """
 
     settings: dict[str, Any]

@@ -29,6 +29,7 @@ from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.data.situations import Sample
 from iglu_marl.data.splits import SPLIT_VERSION, Split
 from iglu_marl.evaluation.metrics import change_counts
+from iglu_marl.evaluation.results import NO_ARCHITECT
 from iglu_marl.language import Failure, parse
 from iglu_marl.language.meaning.verbs import expand
 from iglu_marl.planning import Edit
@@ -231,7 +232,7 @@ def _read_outcomes(games: Path) -> dict[tuple[str, int], dict[str, Any]]:
     for number, line in enumerate(read_file(games, LIMIT).splitlines()[1:], 2):
         with wrap_errors(f"{games}, line {number}"):
             row = parse_json(line, f"{games}, line {number}")
-            if not row["scored"]:
+            if not row["scored"] or row["architect"] == NO_ARCHITECT:
                 continue
             names = ("architect", "builder", "task", "episode", "completed", "f1", "change_f1", "steps")
             for player, role in enumerate(Role):

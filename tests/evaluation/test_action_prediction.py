@@ -22,7 +22,7 @@ from iglu_marl.core.scoring import Counts
 from iglu_marl.data.mdc.corpus import Corpus, Session
 from iglu_marl.data.situations import Sample, Situation
 from iglu_marl.evaluation.action_prediction import (
-    SCORINGS,
+    SCORED_KINDS,
     AgentPredictor,
     Prediction,
     Predictions,
@@ -452,7 +452,7 @@ def test_the_table_of_the_single_turns_by_one_command(shared: Path, tmp_path: Pa
     assert list(found) == ["oracle", "nothing", "random"]
     for name, expected in (("nothing", (0, 0, 0)), ("oracle", (1, 0.9645, 1))):
         means = found[name]["mean_f1"]
-        assert [means[scoring][0] for scoring in SCORINGS] == pytest.approx(expected, abs=1e-4)
+        assert [means[scoring][0] for scoring in SCORED_KINDS] == pytest.approx(expected, abs=1e-4)
     assert found["nothing"]["settings"]["left_out"] == {"unbuilt": 61}
     assert (found["nothing"]["samples"], found["nothing"]["intervals_over"]) == (256, "8 structures")
     shown = (
