@@ -180,7 +180,7 @@ def cross_play(
     rates: dict[str, dict[str, float]] = {name: {} for name in architects}
     for architect, builder in product(architects, builders):
         pair = (_maker(architects[architect], Role.ARCHITECT), _maker(builders[builder], Role.BUILDER))
-        with _Table(level, split, [pair], [seed], 0) as table:
+        with SeatedAgents(level, split, [pair], [seed], 0) as table:
             outcomes = [outcome.success for outcome, _ in table.play(schedule, "")]
         rates[architect][builder] = float(np.mean(outcomes))
     return rates
@@ -229,7 +229,7 @@ class _Measured(NamedTuple):
 def _measure(job: _Job, part: _Part) -> _Measured:
     """Play a part of a run."""
     seed = job.seeds[part.place]
-    with _Table(job.level.fold(seed), job.split, job.pairs, job.seeds, part.place) as table:
+    with SeatedAgents(job.level.fold(seed), job.split, job.pairs, job.seeds, part.place) as table:
         games = _scheduled(table.level, job.split, seed, job.episodes, len(table.partners))[
             part.first : part.end
         ]
@@ -288,7 +288,7 @@ def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
     return architect, builder
 
 
-class _Table:
+class SeatedAgents:
     """The environment of a run with its agents, made for an environment of the training split."""
 
     def __init__(
@@ -312,7 +312,7 @@ class _Table:
         self.privileged = any(getattr(agent, "privileged", False) for agent in agents)
         self._used = [*agents, twin]
 
-    def __enter__(self) -> _Table:
+    def __enter__(self) -> SeatedAgents:
         self._frozen = gc.get_freeze_count()
         gc.freeze()  # else collections search through all modules and the grammar, time and again
         return self

@@ -205,6 +205,8 @@ class Result:
             found.append("no games")
         elif self.recordings.games < len(self.rows) * (1 + len(self.runs[0].controls)):
             found.append("no games of the controls")
+        if not self.budget:
+            found.append("no steps of training")
         if self.budget > level.budget:
             found.append(f"budget {self.budget:,} above the level's {level.budget:,}")
         found += dict.fromkeys(fault for run in self.runs if (fault := self._fault_of_curve(run)))
@@ -242,8 +244,6 @@ class Result:
                 found.append(f"{name} {share:.1%} above chance {chance:.1%}")
         if self.privileged:
             found.append("gets the task")
-        if not self.budget:
-            found.append("no steps of training")
         if len(self.runs) < level.seeds:
             found.append(f"{len(self.runs)} of {level.seeds} runs")
         if (played := len({seed % level.folds for seed in seeds})) < level.folds:
