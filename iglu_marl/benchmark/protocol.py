@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl.benchmark.batches import AgentBatch, BatchGame, is_batch, judged_many
+from iglu_marl.benchmark.batches import AgentBatch, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, find, make
 from iglu_marl.benchmark.controls import Observing, Scheduled, alone, changes_of
 from iglu_marl.benchmark.games import (
@@ -369,12 +369,13 @@ class SeatedAgents:
             if not numbers:
                 continue
             own = [games[number] for number in numbers]
-            batch = [BatchGame(game.number, game.heard(control, architect)) for game in own]
             players = [BUILDER] if architect is None else [ARCHITECT, BUILDER]
             second_env = partial(self._env, len(own), second=True)
             change = changes_of(control, own, players, second_env, batch=True)
             env = self._env(len(own))
-            played = judged_many(self.level, env, architect, builder, batch, change, record)
+            tasks = [game.heard(control, architect) for game in own]
+            seeds = [game.number for game in own]
+            played = judged_many(self.level, env, architect, builder, tasks, seeds, change, record)
             found.update(zip(numbers, played, strict=True))
         return [found[number] for number in range(len(games))]
 

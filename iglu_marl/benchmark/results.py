@@ -301,9 +301,11 @@ class Result:
         for at, row in enumerate(rows):
             _check_row(f"episodes[{at}]", row, level.max_steps)
         kept = content["recordings"] and Recordings(**content["recordings"])
-        counts = (len(rows), len(rows) * (1 + len(runs[0].controls)))
+        counts = {len(rows), len(rows) * (1 + len(runs[0].controls))}
         if kept and kept.games not in counts:
-            raise DataError(f"recordings.games is {kept.games}, expected {' or '.join(map(str, counts))}")
+            raise DataError(
+                f"recordings.games is {kept.games}, expected {' or '.join(map(str, sorted(counts)))}"
+            )
         rest = {name: content[name] for name in cls.__dataclass_fields__ if name in content}
         result = cls(
             **{**rest, "runs": runs, "rows": rows, "episodes": len(rows) // len(runs), "recordings": kept}
