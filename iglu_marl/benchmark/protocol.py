@@ -27,7 +27,7 @@ from iglu_marl.benchmark.games import (
     reference_env,
     team_of,
 )
-from iglu_marl.benchmark.results import EpisodeRow, Recordings, Result, Run, means, read_result
+from iglu_marl.benchmark.results import FILE_SCHEMA, EpisodeRow, Recordings, Result, Run, means, read_result
 from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
@@ -102,7 +102,12 @@ def run(
         raise ConfigError(f"there are {given}, expected 1 or more agents and episodes, and 0 steps or more")
     if curves and len(curves) != len(agents):
         raise ConfigError(f"there are {len(curves)} curves, expected one for each of {len(agents)} agents")
-    numbers = list(seeds or range(len(agents)))
+    budget, points = int(budget), [[[int(steps), float(share)] for steps, share in curve] for curve in curves]
+    with wrap_errors("the result file", ConfigError):  # before hours of games
+        for field, value in {"name": name, "command": command, "budget": budget}.items():
+            check(FILE_SCHEMA[field], value, field)
+        check([FILE_SCHEMA["runs"][0]["curve"]], points, "curves")
+    numbers = list(map(int, seeds or range(len(agents))))
     if len(set(numbers)) != len(agents) or min(numbers) < 0:
         raise ConfigError(f"seeds are {numbers}, expected {len(agents)} different ones of 0 or more")
     if record and output is None:
@@ -128,7 +133,7 @@ def run(
             control: float(np.mean([won for part in own for won in part.controls[control]]))
             for control in own[0].controls
         }
-        curve = tuple((int(steps), float(share)) for steps, share in curves[place]) if curves else ()
+        curve = tuple((int(steps), share) for steps, share in points[place]) if points else ()
         found.append(Run(seed, means(rows[-episodes:]), taken, curve))
     privileged = any(part.privileged for part in done.values())
     kept = None
