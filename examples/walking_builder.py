@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 from iglu_marl import Controls, Task, Worlds, benchmark
-from iglu_marl.benchmark.batches import BatchGame, judged_many
+from iglu_marl.benchmark.batches import judged_many
 from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.splits import some_of
 from iglu_marl.core.extras import extra
@@ -150,7 +150,7 @@ class School:
 def successes(level: benchmark.Level, tasks: list[Task], net: SilentModel) -> float:
     """Return the share of tasks that a network solves."""
     env = benchmark.make(level, "validation", num_envs=len(tasks), copy=False)
-    played = judged_many(level, env, None, Walker(net), [BatchGame(*one) for one in enumerate(tasks)])
+    played = judged_many(level, env, None, Walker(net), tasks, range(len(tasks)))
     return float(np.mean([one.success for one, _ in played]))
 
 

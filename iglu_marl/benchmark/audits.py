@@ -37,17 +37,15 @@ import numpy as np
 
 from iglu_marl.benchmark.baselines import cells_of_tasks, expert_actions, imitate, open_loop, random_play
 from iglu_marl.benchmark.catalog import Level, find
-from iglu_marl.benchmark.controls import Change, Observing, muted, seeing
-from iglu_marl.benchmark.games import is_builder, judged, reference_env, silent_architect, team_of
+from iglu_marl.benchmark.controls import Scheduled
+from iglu_marl.benchmark.games import silent_architect
+from iglu_marl.benchmark.protocol import SeatedAgents
 from iglu_marl.benchmark.splits import content_key, others, some_of
-from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import usable_path, write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.core.versions import versions
-from iglu_marl.evaluation.selection import factory
-from iglu_marl.game.agent import Agent
 from iglu_marl.tasks.source import FiniteSource
 
 TOLERANCE = 1.2
@@ -109,11 +107,15 @@ class Audit:
         """
         return self.chance / max(rule.folds for rule in find(self.level).held_out)
 
+    def share(self, name: str) -> float | None:
+        """Return the success rate of a control; None if it was not computed."""
+        control = self.controls.get(name)
+        return None if control is None else control.success
+
     @property
     def best_without(self) -> float | None:
         """Success rate of the best shortcut baseline; None if none was computed."""
-        found = [part.success for name in WITHOUT if (part := self.controls.get(name)) is not None]
-        return max(found, default=None)
+        return max((share for name in WITHOUT if (share := self.share(name)) is not None), default=None)
 
     @property
     def passes(self) -> bool:
@@ -129,8 +131,8 @@ class Audit:
 
         On team levels, it is that of the scripted team.
         """
-        full = self.controls.get("scripted" if self.level.startswith("team-") else "full")
-        return full is not None and full.success > TOLERANCE * max(self.chance, 1 / self.tasks)
+        full = self.share("scripted" if self.level.startswith("team-") else "full")
+        return full is not None and full > TOLERANCE * max(self.chance, 1 / self.tasks)
 
     @property
     def verdict(self) -> str:
@@ -213,34 +215,20 @@ def audit(
         policy = imitate(level, learned, actions, seen, _SEED, cells=cells_of_tasks([*learned, *tested]))
         return Control(float(policy.successes(tested).mean()), len(tested), sum(map(len, actions)))
 
-    def by_script(builder: str, scramble: bool = False) -> Control:
-        if level.is_team:
-            return by_team(builder)
-        return Control(*_scripted(level, builder, tested, games, scramble))
-
-    def by_team(name: str, change: Any = None) -> Control:
-        env = reference_env(level, "test")
-        team: dict[str, Any] = team_of(level, env, "random" if name == "random" else "scripted", name)
-        if change is not None:
-            team = {
-                one: Observing(agent, change) if is_builder(one) else agent for one, agent in team.items()
-            }
-        chosen = tested[:games]
-        won = [judged(level, env, team, task, number).success for number, task in enumerate(chosen)]
-        env.close()
-        return Control(float(np.mean(won)), len(won))
+    def by_script(builder: str, control: str = "") -> Control:
+        return _scripted(level, builder, tested, games, control)
 
     todo: dict[str, Callable[[], Control]] = {
         "random": lambda: (
-            by_team("random")
+            by_script("random")
             if level.is_team
             else Control(random_play(level, tested, rounds, _SEED), rounds * len(tested))
         ),
         "open loop": lambda: Control(open_loop(level, tested, steps, _SEED), len(tested), steps),
         "timed": by_learning,
-        "muted": lambda: by_team("scripted", Change(muted)) if level.is_team else by_learning(*sees),
+        "muted": lambda: by_script("scripted", "muted") if level.is_team else by_learning(*sees),
         "blind": lambda: by_learning(*sees),
-        "scrambled": lambda: by_script("scripted", scramble=True),
+        "scrambled": lambda: by_script("scripted", "scrambled"),
         "full": lambda: by_learning(*sees, *missing),
         "scripted": lambda: by_script("scripted"),
         "oracle": lambda: by_script("oracle"),
@@ -266,34 +254,28 @@ def _imitated(level: Level, count: int) -> list[Task]:
     return list(source) if mixed else some_of(level.tasks("train"), count, _SEED)
 
 
-def _scripted(
-    level: Level, builder: str, tasks: Sequence[Task], count: int, scramble: bool
-) -> tuple[float, int]:
-    """Return success rate and number of games of a named builder, with each scripted architect or the dialogues.
+def _scripted(level: Level, builder: str, tasks: Sequence[Task], count: int, control: str) -> Control:
+    """Play a named builder with each scripted architect, with a team, or with the dialogues of tasks.
 
-    count: number of the tasks to play. scramble: whether the message is that of another task: of each other one, in at
-    most 4 × `count` games per architect.
+    count: number of the tasks to play. control: name of a control; `scrambled` has the message of each other task, in
+    at most 4 × `count` games per architect.
     """
-    env = reference_env(level, "test")
-    player = factory(builder, Role.BUILDER)(env)
-    names: Sequence[Any] = level.architects.get("test", ("scripted",))
-    if builder == "oracle":
-        names = (silent_architect,)
-    two = hasattr(env, "possible_agents")
-    speakers = [factory(name, Role.ARCHITECT)(env) for name in names] if two else [None]
-    chosen = slice(None, None, max(1, len(tasks) // count))
-    rest = others(tasks) if scramble else [[task] for task in tasks]
+    architect: Any = None
+    if level.is_team:
+        architect = "random" if builder == "random" else "scripted"
+    elif builder == "oracle" and (level.is_pair or level.is_live):
+        architect = silent_architect
+    chosen = slice(count) if level.is_team else slice(None, None, max(1, len(tasks) // count))
+    rest = others(tasks) if control == "scrambled" else [[task] for task in tasks]
     games = [(task, other) for task, part in zip(tasks[chosen], rest[chosen], strict=True) for other in part]
     order = np.random.default_rng(_SEED).permutation(len(games))[: 4 * count]
-    found = 0
-    for number, ((task, other), speaker) in enumerate(product([games[place] for place in order], speakers)):
-        agents: dict[Role, Agent] = {Role.BUILDER: player}
-        if speaker is not None:
-            shown = Change(seeing(other.target_grid))
-            agents[Role.ARCHITECT] = Observing(speaker, shown) if scramble else speaker
-        found += judged(level, env, agents, task.replace(dialog=other.dialog), number).success
-    env.close()
-    return found / (number + 1), number + 1
+    with SeatedAgents(level, "test", [(architect, builder)], [_SEED], 0) as agents:
+        pairs = product([games[place] for place in order], range(len(agents.partners)))
+        scheduled = [
+            Scheduled(number, task, other, partner) for number, ((task, other), partner) in enumerate(pairs)
+        ]
+        won = [outcome.success for outcome, _ in agents.play(scheduled, control)]
+    return Control(float(np.mean(won)), len(won))
 
 
 # ----------------------------------------------------------------------------------------------------------- files

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -102,19 +102,13 @@ def _stacked(actions: Sequence[Any]) -> Any:
     return np.stack([np.asarray(action) for action in actions])
 
 
-class BatchGame(NamedTuple):
-    """A game to play. number: its seed."""
-
-    number: int
-    task: Task
-
-
 def judged_many(
     level: Level,
     env: Any,
     architect: BatchPlayer | None,
     builder: BatchPlayer,
-    games: Sequence[BatchGame],
+    tasks: Sequence[Task],
+    seeds: Sequence[int],
     change: Mapping[str, Change] | None = None,
     record: bool = False,
 ) -> list[tuple[Judged, dict[str, list[Any]]]]:
@@ -122,24 +116,24 @@ def judged_many(
 
     Args:
         level: the level.
-        env: `make(level, split, num_envs=len(games))`.
+        env: `make(level, split, num_envs=len(tasks))`.
         architect: the architect of a two-agent level.
         builder: the builder.
-        games: the games.
+        tasks: the tasks of the games.
+        seeds: the seeds of the games.
         change: what a control changes, by agent.
         record: whether to return the actions, as JSON.
 
     """
-    tasks, seeds = [game.task for game in games], [game.number for game in games]
-    seen, _ = env.reset(seed=seeds, options={"task": tasks})
+    seen, _ = env.reset(seed=list(seeds), options={"task": list(tasks)})
     if isinstance(architect, AgentBatch):
         architect.start([agent_seed(seed, 0) for seed in seeds])
     elif architect is not None:
-        architect.begin(len(games), seeds[0])
-    builder.begin(len(games), seeds[0])
+        architect.begin(len(tasks), seeds[0])
+    builder.begin(len(tasks), seeds[0])
     worlds = env.unwrapped.worlds
-    playing, changes = np.ones(len(games), np.bool_), np.zeros(len(games), np.int64)
-    found: list[Any] = [None] * len(games)
+    playing, changes = np.ones(len(tasks), np.bool_), np.zeros(len(tasks), np.int64)
+    found: list[Any] = [None] * len(tasks)
     players = {BUILDER: builder} if architect is None else {ARCHITECT: architect, BUILDER: builder}
     changes_by_agent = {agent: (change or {}).get(agent, Change()) for agent in players}
     acted: list[dict[str, Any]] = []  # of all games, by step

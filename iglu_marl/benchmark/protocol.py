@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl.benchmark.batches import AgentBatch, BatchGame, is_batch, judged_many
+from iglu_marl.benchmark.batches import AgentBatch, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, find, make
 from iglu_marl.benchmark.controls import Observing, Scheduled, alone, changes_of
 from iglu_marl.benchmark.games import (
@@ -27,7 +27,7 @@ from iglu_marl.benchmark.games import (
     reference_env,
     team_of,
 )
-from iglu_marl.benchmark.results import EpisodeRow, Recordings, Result, Run, means, read_result
+from iglu_marl.benchmark.results import FILE_SCHEMA, EpisodeRow, Recordings, Result, Run, means, read_result
 from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
@@ -102,7 +102,12 @@ def run(
         raise ConfigError(f"there are {given}, expected 1 or more agents and episodes, and 0 steps or more")
     if curves and len(curves) != len(agents):
         raise ConfigError(f"there are {len(curves)} curves, expected one for each of {len(agents)} agents")
-    numbers = list(seeds or range(len(agents)))
+    budget, points = int(budget), [[[int(steps), float(share)] for steps, share in curve] for curve in curves]
+    with wrap_errors("the result file", ConfigError):  # before hours of games
+        for field, value in {"name": name, "command": command, "budget": budget}.items():
+            check(FILE_SCHEMA[field], value, field)
+        check([FILE_SCHEMA["runs"][0]["curve"]], points, "curves")
+    numbers = list(map(int, seeds or range(len(agents))))
     if len(set(numbers)) != len(agents) or min(numbers) < 0:
         raise ConfigError(f"seeds are {numbers}, expected {len(agents)} different ones of 0 or more")
     if record and output is None:
@@ -128,7 +133,7 @@ def run(
             control: float(np.mean([won for part in own for won in part.controls[control]]))
             for control in own[0].controls
         }
-        curve = tuple((int(steps), float(share)) for steps, share in curves[place]) if curves else ()
+        curve = tuple((int(steps), share) for steps, share in points[place]) if points else ()
         found.append(Run(seed, means(rows[-episodes:]), taken, curve))
     privileged = any(part.privileged for part in done.values())
     kept = None
@@ -180,7 +185,7 @@ def cross_play(
     rates: dict[str, dict[str, float]] = {name: {} for name in architects}
     for architect, builder in product(architects, builders):
         pair = (_maker(architects[architect], Role.ARCHITECT), _maker(builders[builder], Role.BUILDER))
-        with _Table(level, split, [pair], [seed], 0) as table:
+        with SeatedAgents(level, split, [pair], [seed], 0) as table:
             outcomes = [outcome.success for outcome, _ in table.play(schedule, "")]
         rates[architect][builder] = float(np.mean(outcomes))
     return rates
@@ -229,7 +234,7 @@ class _Measured(NamedTuple):
 def _measure(job: _Job, part: _Part) -> _Measured:
     """Play a part of a run."""
     seed = job.seeds[part.place]
-    with _Table(job.level.fold(seed), job.split, job.pairs, job.seeds, part.place) as table:
+    with SeatedAgents(job.level.fold(seed), job.split, job.pairs, job.seeds, part.place) as table:
         games = _scheduled(table.level, job.split, seed, job.episodes, len(table.partners))[
             part.first : part.end
         ]
@@ -288,7 +293,7 @@ def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
     return architect, builder
 
 
-class _Table:
+class SeatedAgents:
     """The environment of a run with its agents, made for an environment of the training split."""
 
     def __init__(
@@ -312,7 +317,7 @@ class _Table:
         self.privileged = any(getattr(agent, "privileged", False) for agent in agents)
         self._used = [*agents, twin]
 
-    def __enter__(self) -> _Table:
+    def __enter__(self) -> SeatedAgents:
         self._frozen = gc.get_freeze_count()
         gc.freeze()  # else collections search through all modules and the grammar, time and again
         return self
@@ -369,12 +374,13 @@ class _Table:
             if not numbers:
                 continue
             own = [games[number] for number in numbers]
-            batch = [BatchGame(game.number, game.heard(control, architect)) for game in own]
             players = [BUILDER] if architect is None else [ARCHITECT, BUILDER]
             second_env = partial(self._env, len(own), second=True)
             change = changes_of(control, own, players, second_env, batch=True)
             env = self._env(len(own))
-            played = judged_many(self.level, env, architect, builder, batch, change, record)
+            tasks = [game.heard(control, architect) for game in own]
+            seeds = [game.number for game in own]
+            played = judged_many(self.level, env, architect, builder, tasks, seeds, change, record)
             found.update(zip(numbers, played, strict=True))
         return [found[number] for number in range(len(games))]
 

@@ -53,9 +53,7 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
         audit = known.get(result.level)
         row["audit: chance"] = audit.constant if audit else None
         row["flags"] = "; ".join(result.flags(row["audit: chance"]))
-        for name in CONTROLS:
-            control = audit.controls.get(name) if audit else None
-            row[f"audit: {name}"] = control.success if control else None
+        row |= {f"audit: {name}": audit.share(name) if audit else None for name in CONTROLS}
         found.append(json_ready(row))
     return found
 
@@ -148,10 +146,9 @@ def _without_and_with(audit: Audit | None) -> list[str]:
     if audit is None:
         return ["–"] * 5
     steps = max((part.budget for name in WITHOUT if (part := audit.controls.get(name))), default=0)
-    reached = [
-        part.success if (part := audit.controls.get(name)) else None for name in ("scripted", "oracle")
-    ]
-    return [percent(audit.constant), percent(audit.best_without), f"{steps:,}", *map(percent, reached)]
+    shares = (audit.constant, audit.best_without, audit.share("scripted"), audit.share("oracle"))
+    chance, best_without, scripted, oracle = map(percent, shares)
+    return [chance, best_without, f"{steps:,}", scripted, oracle]
 
 
 def tables(
@@ -204,21 +201,16 @@ def level_table(results: Sequence[Result], audits: Mapping[str, Audit] | None = 
 
 
 def _level_row(level: str, results: Sequence[Result], audit: Audit | None) -> list[Any]:
-    reached = {} if audit is None else {name: part.success for name, part in audit.controls.items() if part}
-    chance, best_without = (None, None) if audit is None else (audit.constant, audit.best_without)
-    row = [
-        Code(level),
-        percent(chance),
-        percent(best_without),
-        percent(reached.get("full")),
-        "–" if audit is None else audit.verdict,
-        percent(reached.get("oracle")),
-    ]
+    shares: list[float | None] = [None] * 4
+    if audit is not None:
+        shares = [audit.constant, audit.best_without, audit.share("full"), audit.share("oracle")]
+    chance, best_without, full, oracle = map(percent, shares)
+    row = [Code(level), chance, best_without, full, "–" if audit is None else audit.verdict, oracle]
     own = [result for result in results if result.level == level and not result.faults()]
     if not own:
         return [*row, "–", "–", "–", "–"]
     best = max(own, key=lambda result: result.interval().value)
-    gap = reached.get("oracle", 1.0) - best.interval().value
+    gap = (1.0 if shares[3] is None else shares[3]) - best.interval().value
     return [*row, best.name, len(best.runs), _interval(best.interval()), percent(gap)]
 
 
@@ -231,7 +223,7 @@ def audit_table(audits: Mapping[str, Audit]) -> Table:
     for level in levels():
         if (audit := audits.get(level.name)) is None:
             continue
-        shares = [part.success if (part := audit.controls.get(name)) else None for name in CONTROLS]
+        shares = map(audit.share, CONTROLS)
         verdict = audit.verdict
         if audit.digest != level.digest:
             verdict += " (of another version)"

@@ -205,6 +205,8 @@ class Result:
             found.append("no games")
         elif self.recordings.games < len(self.rows) * (1 + len(self.runs[0].controls)):
             found.append("no games of the controls")
+        if not self.budget:
+            found.append("no steps of training")
         if self.budget > level.budget:
             found.append(f"budget {self.budget:,} above the level's {level.budget:,}")
         found += dict.fromkeys(fault for run in self.runs if (fault := self._fault_of_curve(run)))
@@ -242,8 +244,6 @@ class Result:
                 found.append(f"{name} {share:.1%} above chance {chance:.1%}")
         if self.privileged:
             found.append("gets the task")
-        if not self.budget:
-            found.append("no steps of training")
         if len(self.runs) < level.seeds:
             found.append(f"{len(self.runs)} of {level.seeds} runs")
         if (played := len({seed % level.folds for seed in seeds})) < level.folds:
@@ -301,9 +301,11 @@ class Result:
         for at, row in enumerate(rows):
             _check_row(f"episodes[{at}]", row, level.max_steps)
         kept = content["recordings"] and Recordings(**content["recordings"])
-        counts = (len(rows), len(rows) * (1 + len(runs[0].controls)))
+        counts = {len(rows), len(rows) * (1 + len(runs[0].controls))}
         if kept and kept.games not in counts:
-            raise DataError(f"recordings.games is {kept.games}, expected {' or '.join(map(str, counts))}")
+            raise DataError(
+                f"recordings.games is {kept.games}, expected {' or '.join(map(str, sorted(counts)))}"
+            )
         rest = {name: content[name] for name in cls.__dataclass_fields__ if name in content}
         result = cls(
             **{**rest, "runs": runs, "rows": rows, "episodes": len(rows) // len(runs), "recordings": kept}

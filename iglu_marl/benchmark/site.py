@@ -133,10 +133,9 @@ def _article(
     facts: dict[str, Any] = {"steps": level.max_steps, "training": f"{level.budget:,}", "runs": level.seeds}
     chance, oracle = None, 1.0
     if audit is not None:
-        reached = {name: part.success for name, part in audit.controls.items() if part is not None}
-        chance, oracle = audit.constant, reached.get("oracle", 1.0)
+        chance, oracle = audit.constant, audit.share("oracle") or 1.0
         facts |= {"chance": percent(chance), "best baseline": percent(audit.best_without)}
-        facts |= {name: percent(reached.get(name)) for name in ("full", "scripted", "oracle")}
+        facts |= {name: percent(audit.share(name)) for name in ("full", "scripted", "oracle")}
         facts["audit"] = audit.verdict
     held = "; ".join(map(str, level.held_out))
     shown = "".join(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -61,7 +62,7 @@ def number(low: float = 0, high: float = math.inf) -> Field:
     """Return the field of a finite number."""
 
     def is_valid(value: Any) -> bool:
-        return type(value) in (int, float) and low <= value <= high and abs(value) < math.inf
+        return type(value) in (int, float) and low <= value <= high and abs(value) <= sys.float_info.max
 
     return Field(
         is_valid, f"a number {f'in {low:g}..{high:g}' if high < math.inf else f'of {low:g} or more'}"

@@ -338,8 +338,8 @@ def test_a_team_is_measured_verified_and_muted(tmp_path: Path) -> None:
     path = tmp_path / "relay.json"
     result = run("team-relay-v1", ["scripted"], episodes=2, output=path, record=True)
     assert [row.success for row in result.rows] == [True, True]
-    assert result.runs[0].controls == {"muted": 0.0}
-    assert verify(path) == 2
+    assert result.runs[0].controls == {"muted": 0.0, "alone": 0.0}
+    assert verify(path) == 6
     games = tmp_path / "relay.games.jsonl"
     text = games.read_text()
     games.write_text(text.replace('"architect_1"', '"architect_0"', 1))

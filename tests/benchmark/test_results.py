@@ -282,7 +282,7 @@ def test_every_task_meets_every_partner(tmp_path: Path) -> None:
 def test_runs_cover_all_combinations() -> None:
     found = run("see-place-v1", ["oracle"] * 6, episodes=4, controls=False)
     assert found.contents == 24
-    assert found.flags() == ["no control blind", "no games", "gets the task", "no steps of training"]
+    assert found.flags() == ["no control blind", "no games", "no steps of training", "gets the task"]
     assert run("see-place-v1", ["oracle"] * 2, seeds=(3, 9), episodes=1).flags()[3:] == [
         "2 of 6 runs",
         "1 of 6 folds",
@@ -339,6 +339,13 @@ def test_what_cannot_be_run_is_named() -> None:
         ("see-place-v1", [], {}, "there are 0 agents"),
         ("see-place-v1", ["oracle"], {"episodes": 0}, "0 episodes"),
         ("see-place-v1", ["oracle"], {"budget": -1}, "a budget of -1"),
+        ("see-place-v1", ["oracle"], {"name": "x" * 201}, "expected a text of at most 200 characters"),
+        (
+            "see-place-v1",
+            ["oracle"],
+            {"curves": [[(0, 1.5)]]},
+            r"curves\[0\]\[0\]\[1\] is 1.5, expected a number",
+        ),
         ("see-place-v1", ["oracle", RandomBuilder], {}, "agents mixes scripted builders"),
         ("see-place-v1", ["oracle"], {"curves": [[], []]}, "there are 2 curves"),
         ("see-place-v1", ["oracle"] * 2, {"seeds": [3, 3]}, "expected 2 different ones"),

@@ -45,8 +45,9 @@ def test_the_leaderboard_shows_results_and_games(tmp_path: Path) -> None:
 def test_a_table_has_chance_controls_agents_and_the_gap_of_every_level(tmp_path: Path) -> None:
     audits = read_audits()
     found = run(
-        "see-place-v1", ["random"], name="random", episodes=2, output=tmp_path / "a.json", record=True
-    )
+        "see-place-v1", ["random"], name="random", episodes=2, curves=[[(0, 0.0), (100, 0.0)]], budget=100,
+        output=tmp_path / "a.json", record=True,
+    )  # fmt: skip
     head, rows = report.level_table([found], audits)[:2]
     assert [row[0] for row in rows] == [level.name for level in levels()]
     first = dict(zip(head, rows[0], strict=True))
