@@ -46,14 +46,11 @@ from benchmarks import conformance as tools
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels
-from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
-from iglu_marl.benchmark.report import audit_table
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.tables import markdown_rows
 from iglu_marl.envs.documentation import effect_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal
@@ -607,7 +604,6 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "differences-datasets": lambda: differences(IGLU_DATASETS),
     "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
     "differences-clevr": lambda: differences(CLEVR_ROBOT, keywords("CLEVR-Robot")),
-    "audits": lambda: markdown_rows(audit_table(read_audits())),
     "model-levels": lambda: [
         [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)]
         for one in MODEL_LEVELS

@@ -46,6 +46,7 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
     """
     from iglu_marl import benchmark
     from iglu_marl.benchmark.audits import read_audits
+    from iglu_marl.benchmark.report import audit_table
 
     audits = read_audits()
     chosen = [benchmark.find(name) for name in chosen_levels(names)]
@@ -75,6 +76,11 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
             console.print(
                 f"  {level.max_steps:,} steps a game, {level.budget:,} of training; shortcut baselines: {verdict}."
             )
+            audited = audit_table({name: audit for name, audit in audits.items() if name == level.name})
+            for row in audited.rows:
+                _, tasks, steps, *shares, _ = zip(audited.head, row, strict=True)
+                console.print(f"  Audited on {tasks[1]} tasks, {steps[1]} steps; in per cent:")
+                console.print(f"  {', '.join(f'{title} {share}' for title, share in shares)}.")
         return
     table = Table(
         Column("level", no_wrap=True),
