@@ -15,7 +15,8 @@ from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.tables import Table, csv_text, html_table, markdown_table, markdown_text
 from iglu_marl.core.text import fix_surrogates
-from iglu_marl.evaluation.metrics import PROPERTIES, SKILLS, Interval, about_skills
+from iglu_marl.data.skills import SKILLS
+from iglu_marl.evaluation.metrics import PROPERTIES, Interval, about_skills
 from iglu_marl.evaluation.results import MEASURES, Evaluation, is_scored
 
 SHARES = ("completed", "exact", "precision", "recall", "f1", "change_f1", "action_f1")
