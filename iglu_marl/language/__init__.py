@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from iglu_marl.language.grammar.instructions import render as render
     from iglu_marl.language.grammar.instructions import say as say
     from iglu_marl.language.grammar.vocabulary import TemplateCodec as TemplateCodec
-    from iglu_marl.language.grammar.vocabulary import WordCodec as WordCodec
     from iglu_marl.language.grammar.vocabulary import fit_vocabulary as fit_vocabulary
     from iglu_marl.language.grammar.vocabulary import make_codec as make_codec
     from iglu_marl.language.meaning.blocks import CellEdit as CellEdit

@@ -224,5 +224,5 @@ def test_wrong_options_of_the_demo(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="expected one of"):
         choose_session(task="C7")
     for others in (["--replay"], ["--data", str(tmp_path)]):
-        with pytest.raises(ConfigError, match=r"--task-source .*(exclude|expected bundled or turns)"):
+        with pytest.raises(ConfigError, match=r"--task-source .*(exclude|expected bundled, turns)"):
             CliRunner().invoke(app, ["demo", "--task-source", "s.json", *others], catch_exceptions=False)

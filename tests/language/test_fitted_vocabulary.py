@@ -11,7 +11,8 @@ import pytest
 from iglu_marl import ConfigError, Dialogue, Subtasks, Task
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs import VectorGame
-from iglu_marl.language import TemplateCodec, WordCodec, fit_vocabulary
+from iglu_marl.language import TemplateCodec, fit_vocabulary
+from iglu_marl.language.grammar.vocabulary import WordCodec
 from iglu_marl.tasks import BundledTasks
 
 ONE = blocks_to_grid([(0, -1, 0, 1)])
