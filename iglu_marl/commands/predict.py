@@ -99,9 +99,8 @@ def predict(
     how: Any = {"scoring": scoring, "keep_unbuilt": keep_unbuilt}
     results: dict[str, Predictions] = {}
     of_agents: Any = {"controls": controls, "max_steps": max_steps}
-    if "oracle" in builders:
-        builders.remove("oracle")
-        results["oracle"] = oracle(asked, **how)
+    with_oracle = "oracle" in builders
+    builders = [name for name in builders if name != "oracle"]
     with _predictors(builders, trained or [], grammar, decoding=decoding, **of_agents) as predictors:
         for name, predictor in predictors.items():
             settings = {
@@ -134,6 +133,8 @@ def predict(
                     concurrency=at_once,
                     on_done=partial(progress.advance, bar),
                 )
+    if with_oracle:
+        results["oracle"] = oracle(asked, **how)
     for path in predictions or []:
         results[str(path)] = published(path, [*asked, *unbuilt], **how)
     if as_json:
