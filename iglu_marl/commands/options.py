@@ -97,7 +97,7 @@ def each_in(place: str) -> Check:
 
 
 positive = _check(lambda option, value: expect(option, value, 0 < value < math.inf, "a number above 0"))
-known_controls = one_in("iglu_marl.core.controls:CONTROLS")
+known_controls = one_in("iglu_marl.core.controls:ALL_CONTROLS")
 
 
 def in_options(message: str, command: Callable[..., Any]) -> str:
@@ -261,7 +261,7 @@ Controls = Annotated[
     Option(
         help=f"Action encoding of the builder. {AS_TRAINED} walking.",
         callback=known_controls,
-        autocompletion=completed_from(lambda: pkgutil.resolve_name("iglu_marl.core.controls:CONTROLS")),
+        autocompletion=completed_from(lambda: pkgutil.resolve_name("iglu_marl.core.controls:ALL_CONTROLS")),
     ),
 ]
 Team = Annotated[str | None, choice(*TEAMS, about="game of a team, by name")]
