@@ -53,8 +53,8 @@ SHORT = {
     "edits_builder": "--games 16 --epochs 1 --seeds 1 --episodes 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
-    "marl_ppo": "--steps 1",
-    "ppo": "--steps 1",
+    "marl_ppo": "--steps 1 --games 32",
+    "ppo": "--steps 1 --games 32",
     "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
     "walking_builder": "--frames 1000 --seeds 1 --episodes 2",
 }
@@ -101,6 +101,10 @@ def at_hand(arguments: str, folder: Path) -> Iterator[str]:
         from test_llm_local import save_model
 
         save_model(folder / "path/to/a/local/chat-model")
+    if "--resume" in arguments:
+        folder_of_run = arguments.split("--resume ")[1].split()[0]
+        first = [sys.executable, *shortened("ppo", f"--save {folder_of_run}")]
+        subprocess.run(first, check=True, capture_output=True, timeout=600, cwd=folder)
     with llm_server(obedient_to_the_last) as server:
         yield arguments.replace("https://host/v1", server.url)
 
