@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
+from rich import box
 from rich.table import Column, Table
 from typer import Option
 
@@ -18,8 +19,6 @@ IN_TABLE = {
     "completed": "done",
     "f1": "F1 of the world",
     "steps": "steps",
-    "words_per_instruction": "words",
-    "questions_per_instruction": "questions",
 }
 
 
@@ -130,10 +129,11 @@ def evaluate(
     table = Table(
         *roles,
         "games",
-        MEASURES[result.headline].title,
+        Column(MEASURES[result.headline].title, no_wrap=True),
         *IN_TABLE.values(),
-        caption="words and questions (messages with ?): per instruction; "
-        f"in brackets: {result.confidence:.0%} intervals over {result.clusters()}",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        caption=f"In brackets: {result.confidence:.0%} intervals over {result.clusters()}",
     )
     for entry in result.summary("architect", "builder"):
         headline = cell(result.headline, entry[result.headline])
