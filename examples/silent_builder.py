@@ -74,9 +74,9 @@ class Builder:
         return world
 
 
-def part(split: str, encoder: SentenceEncoder) -> tuple[list[Sample], list[torch.Tensor]]:
+def part(split: str, encoder: SentenceEncoder, count: int | None) -> tuple[list[Sample], list[torch.Tensor]]:
     """Return the samples of a split that were built, and as tensors: worlds, vectors, changes [n, 7, 9, 11, 11]."""
-    samples = [sample for sample in singleturn_part(None, split) if not sample.unbuilt]
+    samples = [sample for sample in singleturn_part(None, split) if not sample.unbuilt][:count]
     worlds = torch.from_numpy(np.array([sample.situation.grid for sample in samples])).long()
     targets = torch.from_numpy(np.array([sample.target for sample in samples])).long()
     vectors = torch.from_numpy(encoder([sample.situation.dialogue[-1].text for sample in samples]))
@@ -85,14 +85,19 @@ def part(split: str, encoder: SentenceEncoder) -> tuple[list[Sample], list[torch
 
 
 def main(
-    epochs: int = 18, batch: int = 32, rate: float = 3e-3, seed: int = 0, save: Path | None = None
+    epochs: int = 18,
+    batch: int = 32,
+    rate: float = 3e-3,
+    count: int | None = None,
+    seed: int = 0,
+    save: Path | None = None,
 ) -> None:
-    """Train, choose epoch and threshold on val, and measure on test."""
+    """Train, choose epoch and threshold on val, and measure on test. count: largest number of samples of a split."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     encoder, network = SentenceEncoder(), Network()
-    _, (worlds, vectors, changes) = part("train", encoder)
-    validation, _ = part("val", encoder)
+    _, (worlds, vectors, changes) = part("train", encoder, count)
+    validation, _ = part("val", encoder, count)
     optimizer = torch.optim.AdamW(network.parameters(), rate, weight_decay=1e-2)
     steps = epochs * -(-len(worlds) // batch)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
@@ -118,7 +123,7 @@ def main(
     network.load_state_dict(weights)
     if save is not None:
         torch.save({"weights": weights, "threshold": chosen}, save)
-    test, _ = part("test", encoder)
+    test, _ = part("test", encoder, count)
     for name, predictor in {"nothing": nothing, "imitation": Builder(network, encoder, chosen)}.items():
         print(f"{name}: F1 of changes on test {predict_actions(predictor, test, name=name).mean_f1().text()}")
 
