@@ -153,8 +153,8 @@ def reader_target(name: str) -> FuzzTarget:
     def seeds() -> list[bytes]:
         if table:
             return [damaged.GOOD_TABLES[plain]]
-        made = {"recording": damaged.recorded_game, "replay": damaged.replay_page}.get(plain)
-        return [made(scratch())] if made else [damaged.GOOD.get(plain) or reader.files[reader.damaged]]
+        made = damaged.recorded_game(scratch()) if plain == "recording" else None
+        return [made] if made else [damaged.GOOD.get(plain) or reader.files[reader.damaged]]
 
     def check(data: bytes) -> None:
         folder = scratch() / name  # without files of other targets
@@ -507,14 +507,13 @@ TARGETS: dict[str, FuzzTarget] = {
     "tape": reader_target("tape"),
     "world file": reader_target("step world"),
     "recording": reader_target("recording"),
-    "replay": reader_target("replay"),
     "evaluation log": reader_target("evaluation"),
     "saved state": FuzzTarget(run_state, lambda: [a_state().tobytes()], (b"\x7f", b"\xff" * 8, b"\0" * 7 + b"\x7f")),
     "npz": FuzzTarget(run_npz, npz_seeds, (b"PK\x03\x04", b"\x93NUMPY", b"'descr': '|O'", b"'shape': (")),
     "MDC": reader_target("session"),
     "MDC gold": reader_target("gold"),
     "CSV of games": reader_target("table of games"),
-    "CSV of tasks": reader_target("table of own CSV"),
+    "CSV of tasks": reader_target("own CSV"),
     "JSON of tasks": reader_target("own JSON"),
     "zip": FuzzTarget(run_zip, zip_seeds, (b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"../", b"\xff\xff\xff\xff")),
     "instruction": FuzzTarget(run_instruction, encoded(*SENTENCES), tuple(

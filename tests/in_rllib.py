@@ -55,13 +55,13 @@ def rays() -> dict[str, Any]:
         same = [(one.parent / name).read_text() == (many.parent / name).read_text() for name in names]
         verified = benchmark.verify(many)
         log = Path(folder, "evaluation")
-        rows = evaluate("scripted", "scripted", tasks, output=log, ray="auto", **games).rows
+        rows = evaluate("scripted", "scripted", tasks, baselines=False, output=log, ray="auto", **games).rows
         kept = (log / "games.jsonl").read_text().splitlines()
         (log / "games.jsonl").write_text("\n".join(kept[:-1]) + "\n" + kept[-1][:20])  # as if killed
-        again = evaluate("scripted", "scripted", tasks, output=log, ray="auto", **games).rows
+        again = evaluate("scripted", "scripted", tasks, baselines=False, output=log, ray="auto", **games).rows
     ray.shutdown()
     cluster.shutdown()
-    alone = evaluate("scripted", "scripted", tasks, **games).rows
+    alone = evaluate("scripted", "scripted", tasks, baselines=False, **games).rows
     print("three nodes")
     return {
         "lost": lost,

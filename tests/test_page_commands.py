@@ -36,6 +36,7 @@ NOT_RUN = {
     r"iglu-marl serve": "serves until it is stopped: tests/web/test_serve.py",
     r"iglu-marl study backup": "reads the reader's study: tests/web/test_admin.py",
     r"iglu-marl play": "waits for a person: tests/commands/test_play.py and tests/web/test_human.py",
+    r"iglu-marl data fetch": "needs a network: tests/data/test_fetch.py",
     r".*\b(mdc|C7|iglu-singleturn|iglu-multiturn)\b": "reads a corpus: tests/commands/test_data_command.py",
     r".*\bllm\b(?! export)": "asks a language model: tests/commands/test_play.py",
     r".*--trained |IGLU_MARL_MODEL": "wants a trained model: tests/agents/test_learned.py",

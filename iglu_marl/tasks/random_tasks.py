@@ -56,6 +56,7 @@ class RandomTasks(TaskSource):
         max_dist: int = 2,
         num_colors: int = 1,
         max_cache: int = 0,
+        *,
         invariant: bool | None = None,
     ) -> None:
         self.max_blocks = _checked("max_blocks", max_blocks, 1)

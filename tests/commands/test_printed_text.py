@@ -22,6 +22,7 @@ from iglu_marl.commands import play as play_command
 from iglu_marl.commands import study, task_selection
 from iglu_marl.core.errors import DataError
 from iglu_marl.data import bundled
+from iglu_marl.tasks import SessionTasks
 
 HOSTILE = "\x1b[31m[/x][bold]\u202e:red_heart:\x9b2J\r\nError: forged\x07"
 KEPT = "[31m[/x][bold]:red_heart:2J Error: forged"
@@ -89,7 +90,7 @@ def test_games_and_recordings(shell: Callable[..., str]) -> None:
 def test_a_recorded_dialogue(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     said = Dialogue([Utterance(Role.ARCHITECT, HOSTILE.replace("\r", ""))])
     session = Subtasks([said], [[(0, -1, 0, 1)]], task_id=HOSTILE)
-    monkeypatch.setattr(task_selection.bundled, "load", lambda: {HOSTILE: [session]})
+    monkeypatch.setattr(task_selection, "as_source", lambda named: SessionTasks({HOSTILE: [session]}))
     shown = shell("demo", "--replay", "-o", "demo")
     assert shown.count("Error: forged") == 3  # the title of the game, of the table, and what was said
 
@@ -139,11 +140,13 @@ def test_errors_can_be_shown_wherever_they_are_logged() -> None:
 
 
 def test_commands_print_text_in_one_way(root: Path) -> None:
-    """Text goes through `text_console`; `print` is for JSON, and for lines without a value of a file."""
+    """Text goes through `text_console`; `print` is for JSON, for tables, and for lines without a value of a file."""
     for path in (root / "iglu_marl" / "commands").glob("*.py"):
         own = path.name in ("output.py", "serve.py", "serve_openenv.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and not own:
                 name, given = ast.unparse(node.func), ast.unparse(node)
                 assert name not in ("Console", "escape", "typer.echo"), f"{path.name}:{node.lineno}"
-                assert name != "print" or "json" in given, f"{path.name}:{node.lineno}"
+                assert name != "print" or "json" in given or "tables_as" in given, (
+                    f"{path.name}:{node.lineno}"
+                )

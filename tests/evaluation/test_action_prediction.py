@@ -449,7 +449,7 @@ def test_the_table_of_the_single_turns_by_one_command(shared: Path, tmp_path: Pa
     done = CliRunner().invoke(app, [*options, "--scoring", "iglu2022", "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert list(found) == ["oracle", "nothing", "random"]
+    assert list(found) == ["nothing", "random", "oracle"]
     for name, expected in (("nothing", (0, 0, 0)), ("oracle", (1, 0.9645, 1))):
         means = found[name]["mean_f1"]
         assert [means[scoring][0] for scoring in SCORED_KINDS] == pytest.approx(expected, abs=1e-4)
@@ -473,12 +473,12 @@ def test_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "scripted" / "predictions.jsonl").exists()
     shown = CliRunner().invoke(app, [*options, "-o", str(tmp_path)])
     assert "one-more" in shown.output
-    assert "F1 (acl2020)" in shown.output
+    assert "F1 of net actions (acl2020)" in shown.output
     log = str(tmp_path / "one-more" / "predictions.jsonl")
     again = ["predict", "--corpus", "bundled", "--count", "6", "--predictions", log]
     rescored = json.loads(CliRunner().invoke(app, [*again, "--json"]).stdout)[log]
     assert rescored["tables"] == found["one-more"]["tables"]
     assert rescored["scores"] == found["one-more"]["scores"]
-    assert "F1 (v2)" in CliRunner().invoke(app, [*again, "--protocol", "v2"]).output
+    assert "F1 of net actions (v2)" in CliRunner().invoke(app, [*again, "--protocol", "v2"]).output
     for wrong in (["--corpus", "x"], ["--split", "x"], ["--protocol", "x"], ["--scoring", "iglu2021"]):
         assert isinstance(CliRunner().invoke(app, ["predict", *wrong]).exception, ConfigError)

@@ -169,8 +169,6 @@ def test_poses_by_world_and_by_builder() -> None:
     games = VectorGame(2, builders=2, tasks=[Task("", RED)])
     one, two = Pose(1), Pose(2)
     for given, expected in (
-        ([one, two], [1, 1, 2, 2]),
-        (np.array([one, two]), [1, 1, 2, 2]),
         ([[one, two], [two, two]], [1, 2, 2, 2]),
         ([{"builder_0": one, "builder_1": two}, two], [1, 2, 2, 2]),
         ({"builder_0": one, "builder_1": two}, [1, 2, 1, 2]),
@@ -178,7 +176,14 @@ def test_poses_by_world_and_by_builder() -> None:
     ):
         games.reset(seed=0, options={"pose": given})
         assert games.worlds.pose[:, 0].tolist() == expected
+    with pytest.raises(
+        PoseError, match="a list of 2 poses, which could be those of the games or of the builders"
+    ):
+        games.reset(seed=0, options={"pose": [one, two]})
     pairs = VectorGame(2, tasks=[Task("", RED)])
+    for poses in ([one, two], np.array([one, two])):
+        pairs.reset(seed=0, options={"pose": poses})
+        assert pairs.worlds.pose[:, 0].tolist() == [1, 2]
     pairs.reset(seed=0, options={"pose": {"builder_0": [one, two]}})
     assert pairs.worlds.pose[:, 0].tolist() == [1, 2]
     games = VectorGame(3, builders=2, tasks=[Task("", RED)])
