@@ -13,15 +13,18 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
 import typer
-from torch import nn
-from torch.nn import functional
 
 from iglu_marl.agents.bases import SentenceEncoder
+from iglu_marl.core.extras import extra
 from iglu_marl.data.situations import Sample, Situation
 from iglu_marl.evaluation.action_prediction import nothing, predict_actions
 from iglu_marl.evaluation.prediction_samples import singleturn_part
+
+with extra("pretrained", script=True):
+    import torch
+    from torch import nn
+    from torch.nn import functional
 
 CHANNELS, LAYERS, VECTOR = 32, 3, 384
 THRESHOLDS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)

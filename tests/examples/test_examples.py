@@ -28,6 +28,7 @@ TESTED: dict[str, str] = {
     "sb3_builder": "test_frameworks.py",
     "ppo": "test_ppo.py",
     "marl_ppo": "test_ppo.py",
+    "silent_builder": "test_imitation.py",
     "walking_builder": "test_frameworks.py",
     "train_predictors": "test_learned.py",
 }
@@ -55,11 +56,12 @@ SHORT = {
     "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
     "marl_ppo": "--steps 1 --games 32",
     "ppo": "--steps 1 --games 32",
+    "silent_builder": "--epochs 1 --count 16",
     "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
     "walking_builder": "--frames 1000 --seeds 1 --episodes 2",
 }
-# Run by test_rllib.py and test_adapters.py, in environments of their own, and by test_learned.py with a small corpus.
-APART = ("rllib_two_agents", "benchmarl_two_agents", "trl_builder", "train_predictors")
+# Run by test_rllib.py and test_adapters.py, in environments of their own, and by two with data.
+APART = ("rllib_two_agents", "benchmarl_two_agents", "trl_builder", "train_predictors", "silent_builder")
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
     "block_reader": {"torch": "rl"},
