@@ -24,7 +24,7 @@ import json
 import time
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import typer
@@ -84,26 +84,22 @@ PAIR = {"architect": ["architect_0"], "builder": ["builder_0"]}
 TEAM = {"builder": ["builder_0", "builder_1"]}
 
 
-class Game:
+class Game(Protocol):
     """Games that are played side by side, an episode each."""
 
     rules: Rules
 
     def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
         """Return the tasks of the training, and those held out of it."""
-        raise NotImplementedError
 
     def make(self, count: int, settings: dict[str, Any], training: bool) -> Any:
         """Return `count` games."""
-        raise NotImplementedError
 
     def inputs(self, seen: Seen) -> dict[str, Numbers]:
         """Return the inputs of each agent's network, [games, n]."""
-        raise NotImplementedError
 
     def actions(self, chosen: dict[str, Numbers], step: int) -> dict[str, Any]:
         """Return the actions of the environment for what the networks chose, int [games, parts] by agent."""
-        raise NotImplementedError
 
 
 class Code(Game):

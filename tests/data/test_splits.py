@@ -116,11 +116,11 @@ def test_blocks_are_taken_up_to_shifts_and_quarter_turns(
     grid = blocks_to_grid([(*cell, color) for cell, color in blocks.items()])
     moved = np.roll(np.rot90(grid, turns, axes=(1, 2)), shift, axis=(1, 2))
     assert Split.of(grid) is Split.of(moved)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warnings_given:
         warnings.simplefilter("always")
         found = check_split(a=Task("", grid), b=[Task("", moved)])
     assert bool(found) == (len(blocks) >= 6)
-    (warned,) = told
+    (warned,) = warnings_given
     cannot = "entries that cannot be checked: 1 in a, 1 in b;"
     assert str(warned.message).startswith("structures in" if found else cannot)
 

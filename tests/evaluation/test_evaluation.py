@@ -648,9 +648,9 @@ def test_evaluate_command(tmp_path: Path) -> None:
     words += ["--controls", "flying", "--examples", "1", "-o", str(tmp_path / "out")]
     done = CliRunner().invoke(app, ["evaluate", *words, "--json"])
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert [entry["builder"] for entry in told["pairs"]] == ["oracle", "oracle", "nothing", "random"]
-    assert [entry["completed"][0] for entry in told["pairs"]] == [1.0, 1.0, 0.0, 0.0]
+    result = json.loads(done.stdout)
+    assert [entry["builder"] for entry in result["pairs"]] == ["oracle", "oracle", "nothing", "random"]
+    assert [entry["completed"][0] for entry in result["pairs"]] == [1.0, 1.0, 0.0, 0.0]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "games.jsonl", "evaluation.json", "pairs.csv", "games.csv", "evaluation.md", "evaluation.html"
     }  # fmt: skip
