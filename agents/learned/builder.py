@@ -19,14 +19,12 @@ from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.edits import edited, net_edits
 from iglu_marl.core.extras import extra
-from iglu_marl.core.files import usable_path
 from iglu_marl.core.grid import NetAction, color_at
 from iglu_marl.data.situations import Predictor, Situation
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
     from iglu_marl.agents.learned.decoding import Decoding
-    from iglu_marl.agents.learned.language import LanguageModel
 
 MODEL_VARIABLE = "IGLU_MARL_MODEL"
 DEFAULT = "edits-v1"  # of the zoo
@@ -37,7 +35,7 @@ Grid = npt.NDArray[np.int8]
 class LearnedBuilder(BuilderBase):
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
-    model: the folder of a trained model (see `examples/train_predictors.py`), one of the zoo, or any predictor of
+    model: the folder of a trained model (see `examples/train_edits.py`), one of the zoo, or any predictor of
     `iglu_marl.evaluation.action_prediction`. decoding: of a trained model ("threshold" or "steps"). grammar: whether
     the grammar reads first, and the model what that cannot follow (`Hybrid`). counts_steps: whether it takes what it
     does not observe of `agentPos` and `grid` from its own steps, in a game that begins at the usual start without
@@ -164,19 +162,16 @@ class LearnedBuilder(BuilderBase):
 
 def load_model(
     model: str | os.PathLike[str] | Pretrained, decoding: Decoding = DECODING, threads: int = 0
-) -> TrainedModel | LanguageModel:
-    """Return a trained model: one of the zoo, or that of a folder, which may hold a language model.
+) -> TrainedModel:
+    """Return a trained model: one of the zoo, or that of a folder.
 
     threads: of PyTorch, in the whole process; 0: unchanged.
     """
     with extra("rl"):
         from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.language import DESCRIPTION, LanguageModel
 
     if isinstance(model, Pretrained):
         return TrainedModel.pretrained(model, decoding)
-    if (usable_path(model, AgentError, named=False) / DESCRIPTION).is_file():
-        return LanguageModel.load(model)
     return TrainedModel.named(model, decoding=decoding, threads=threads)
 
 

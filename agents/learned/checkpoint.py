@@ -167,7 +167,7 @@ class TrainedModel:
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(
                 f"{path} holds no model of this version ({error!s:.200}); make one with "
-                "`examples/train_predictors.py edits`"
+                "`examples/train_edits.py`"
             ) from None
 
 

@@ -655,8 +655,8 @@ def small_corpus(folder: Path) -> Path:
 
 def test_train_and_predict_from_the_command_line(torch: Any, tmp_path: Path, cache: Path) -> None:
     pack, model = small_corpus(tmp_path / "pack"), tmp_path / "model"
-    train = ["edits", "--data", str(pack), "--channels", "8", "--device", "cpu", "-o", str(model)]
-    trainer = runpy.run_path(str(ROOT / "examples" / "train_predictors.py"))["app"]
+    train = ["--data", str(pack), "--channels", "8", "--device", "cpu", "-o", str(model)]
+    trainer = runpy.run_path(str(ROOT / "examples" / "train_edits.py"))["app"]
     done = CliRunner().invoke(trainer, [*train, "--epochs", "1", "--json"])
     assert done.exit_code == 0, done.output
     assert {"model.json", "weights.pt", "curve.csv", "checkpoint.pt"} <= {

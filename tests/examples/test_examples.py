@@ -30,7 +30,7 @@ TESTED: dict[str, str] = {
     "marl_ppo": "test_ppo.py",
     "silent_builder": "test_imitation.py",
     "walking_builder": "test_frameworks.py",
-    "train_predictors": "test_learned.py",
+    "train_edits": "test_learned.py",
 }
 
 
@@ -61,7 +61,7 @@ SHORT = {
     "walking_builder": "--frames 1000 --seeds 1 --episodes 2",
 }
 # Run by test_rllib.py and test_adapters.py, in environments of their own, and by two with data.
-APART = ("rllib_two_agents", "benchmarl_two_agents", "trl_builder", "train_predictors", "silent_builder")
+APART = ("rllib_two_agents", "benchmarl_two_agents", "trl_builder", "train_edits", "silent_builder")
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
     "block_reader": {"torch": "rl"},
@@ -112,7 +112,7 @@ def at_hand(arguments: str, folder: Path) -> Iterator[str]:
 
 
 def test_every_example_has_a_documented_command_line() -> None:
-    assert {name for name, _ in documented()} == {*SHORT, "train_predictors"} == TESTED.keys()
+    assert {name for name, _ in documented()} == {*SHORT, "train_edits"} == TESTED.keys()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Train models that predict a builder's edits, on human data.
+"""Train a network that predicts a builder's edits from text, world and pose, on human data.
 
-`python examples/train_predictors.py edits --data mdc.zip -o edits` trains a network (extra `rl`), and
-`python examples/train_predictors.py llm --base smollm2 --data mdc.zip -o tuned` fine-tunes a language model with a
-low-rank adapter (extra `pretrained`). `iglu-marl predict --trained edits` scores either.
+    python examples/train_edits.py --data mdc.zip --output edits
+    iglu-marl predict --trained edits
+
+Needs the extra `rl`.
 """
 
 from __future__ import annotations
@@ -100,58 +101,8 @@ def _stopped(folder: Path) -> str:
     return f"The last checkpoint is in {folder}; the same command with --resume continues."
 
 
-def train_llm(
-    output: Output,
-    base: Annotated[
-        str, Option(help="Base model: smollm2, a folder, or a name on the Hugging Face Hub.")
-    ] = "smollm2",
-    data: PackPath = None,
-    epochs: Epochs = 1,
-    batch_size: BatchSize = 16,
-    learning_rate: LearningRate = 1e-3,
-    rank: Annotated[int, integer(1, "Rank of the adapter.")] = 8,
-    prompt_tokens: Annotated[int, integer(1, "Maximum number of tokens of a prompt.")] = 512,
-    minutes: Annotated[float, Option(help="No step begins after this time; 0: no limit.")] = 0.0,
-    held_out: Annotated[int, integer(0, "Number of samples held out whose loss is measured.")] = 100,
-    seed: Seed = 0,
-    device: Device = "auto",
-    precision: Precision = "auto",
-    threads: Threads = 0,
-    as_json: Json = False,
-) -> None:
-    """Fine-tune a language model to predict edits from people's dialogues (needs the extra `pretrained`)."""
-    with extra("pretrained"):
-        from iglu_marl.agents.learned.language import LanguageConfig, train_language
-    from iglu_marl.data.mdc.corpus import Corpus
-
-    console = text_console(as_json)
-    config = LanguageConfig(
-        base=base,
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        rank=rank,
-        prompt_tokens=prompt_tokens,
-        minutes=minutes,
-        seed=seed,
-        device=device,
-        precision=precision,
-        threads=threads,
-    )
-    samples, others = corpus_parts(Corpus.open(data))
-
-    def show(row: dict[str, float]) -> None:
-        console.print(f"step {row['step']:5.0f}  {row['seconds']:6.0f} s  loss {row['loss']:6.2f}")
-
-    with stoppable(lambda: "Nothing is kept: the adapter is written at the end; see --minutes."):
-        trained = train_language(samples, others[:held_out], output, config, on_step=show)
-    print_json(as_json, trained.notes)
-    console.print(f"Loss on the held-out samples {trained.notes['held_out_loss']}; adapter: {output}")
-
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-app.command("edits")(train_edits)
-app.command("llm")(train_llm)
+app.command()(train_edits)
 
 if __name__ == "__main__":
     app()
