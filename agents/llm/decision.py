@@ -354,6 +354,11 @@ class Decider(ModelUser, ABC):
         self._call = BackgroundCall(partial(self.client.backend.complete, [request]))
         return self.wait_action()
 
+    @property
+    def is_thinking(self) -> bool:
+        """Whether it waits for a reply, with `background`."""
+        return self._call is not None
+
     def cancel_call(self) -> None:
         """Forget the decision in progress."""
         self._decision = self._call = None

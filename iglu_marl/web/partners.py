@@ -99,6 +99,7 @@ class Partner:
         self._thinking = thinking
         self._thought: Future[tuple[Agent, Any]] | None = None
         self._asked_at = -TURN_TICKS
+        self._idle_at = 0
         self._asked_about: Any = None
         self._heard: Utterance | None = None  # the last utterance of others
         self._closed = False
@@ -129,6 +130,13 @@ class Partner:
         else:
             self._thought = self._thinking.submit(self.name, self._agent, observation)
         self._asked_at, self._asked_about, self._heard = game.ticks, now, spoken
+
+    def is_slow(self, ticks: int) -> bool:
+        """Whether it has been thinking for one second, three, five, …; to be asked in every tick of the game."""
+        waits = self._thought is not None and not self._thought.done()
+        if not (waits or getattr(self._agent, "is_thinking", False)):
+            self._idle_at = ticks
+        return (ticks - self._idle_at) % (2 * TURN_TICKS) == TURN_TICKS
 
     def close(self) -> None:
         """Close the agent, when it has finished thinking."""

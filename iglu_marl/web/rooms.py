@@ -309,6 +309,8 @@ class Room:
         done = self._live.tick({player: said[player] for player in self.seats if player in said}, acts)
         for partner in self._partners.values():
             partner.consult(self.game)
+            if partner.is_slow(self.game.ticks):
+                self._tell_hearers("thinking", partner.player)
         outside = done.edit is not None or done.utterances or self.game.ticks % OUTSIDE_TICKS == 0
         for client in self.clients:
             if outside or client.builds:
@@ -473,13 +475,18 @@ class Room:
 
     def show_typing(self, client: Client) -> None:
         """Show those who hear a person that it is typing, unless agents and people have to look alike."""
-        if client.seat is None or self.options.partner_name:
+        if client.seat is not None:
+            client.seat.active_at = clock.monotonic()
+            self._tell_hearers("typing", client.player)
+
+    def _tell_hearers(self, does: str, player: Player) -> None:
+        """Show those who hear a player that it is typing or thinking, unless agents and people look alike."""
+        if self.options.partner_name:
             return
-        client.seat.active_at = clock.monotonic()
-        hearers = self.game.config.hearers_of(self.game.agent_of[client.player])
-        for other in self.clients:
-            if self.game.agent_of[other.player] in hearers:
-                other.notify("typing", who=str(client.player))
+        hearers = self.game.config.hearers_of(self.game.agent_of[player])
+        for client in self.clients:
+            if self.game.agent_of[client.player] in hearers:
+                client.notify(does, who=str(player))
 
     def move(self, client: Client, frame: CommandFrame) -> None:
         """Queue a command frame of a builder."""

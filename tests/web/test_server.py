@@ -240,6 +240,7 @@ def test_a_slow_language_model_delays_nobody(options: dict[str, Any]) -> None:
             for player in waiting:  # their games go on, too
                 ticks = player.until("frame")["tick"]
                 assert player.until("frame")["tick"] > ticks
+            assert [player.until("thinking")["who"] for player in waiting] == ["architect", "builder"]
             assert slow.at_once == len(waiting)  # all that was before anything was answered
             slow.over.set()
 

@@ -56,7 +56,6 @@ const HEARD = {
     $("lines").dataset.none = t("Nothing was said yet.");
     if (message.token) history.replaceState(null, "", `#${message.token}`);
     $("task").textContent = title(message.task);
-    $("words").maxLength = message.limit;
     const keys = !matchMedia("(pointer: coarse), (max-width: 700px)").matches;
     $("words").placeholder = state.role === "architect" ? t("Instruct the builder") : keys ? t("Ask the architect (T)") : t("Ask the architect");
     state.team = "architect" in message.speakers ? null : new Team(message);
@@ -91,7 +90,8 @@ const HEARD = {
     tutorial?.see(world, fresh);
   },
   note(message) { note(t(message.text, ...(message.values || []))); },
-  typing(message) { showTyping(message.who); },
+  typing(message) { showTyping(t("{0} is typing …", named(called(message.who), title))); },
+  thinking(message) { showTyping(t("{0} is thinking …", named(called(message.who), title))); },
   closed(message) { veil(t("You cannot play here."), t(message.text), true); },
   elsewhere() { veil(t("The game continues elsewhere."), t("It was opened in another tab or on another device."), true); },
 };
@@ -106,11 +106,20 @@ function note(text) {
 
 const isLow = (list) => list.scrollHeight - list.scrollTop - list.clientHeight < 60;
 
-/** Show below the dialogue that a player is typing; "" = nobody is. */
-function showTyping(player) {
+/** Whether a message is too long, which the player is told. */
+function isTooLong(text) {
+  const limit = state.facts.limit, over = text.trim().length > limit;
+  if (over) note(t("A message has at most {0} characters, this one has {1}.", limit, text.trim().length));
+  return over;
+}
+
+/** Show below the dialogue for a moment what a player does: “Builder is typing …”; "" = nothing. */
+function showTyping(text) {
   const list = $("lines"), low = isLow(list);
   clearTimeout(state.typist);
-  if (player) { list.dataset.typing = t("{0} is typing …", named(called(player), title)); state.typist = setTimeout(() => showTyping(""), 1.5 * TYPING_MS); } else delete list.dataset.typing;
+  if (text) list.dataset.typing = text;
+  else delete list.dataset.typing;
+  if (text) state.typist = setTimeout(() => showTyping(""), 1.5 * TYPING_MS);
   if (low) list.scrollTop = list.scrollHeight;
 }
 
@@ -247,10 +256,12 @@ async function openHelp() {
 // ---------------------------------------------------------------- actions
 
 function say(text, how = "typed") {
-  if (state.watching || !(text.trim() || (state.facts.turns && state.role === "architect"))) return;
+  if (state.watching || !(text.trim() || (state.facts.turns && state.role === "architect")) || isTooLong(text)) return false;
   const typed_s = how !== "button" && state.typing ? Math.round((performance.now() - state.typing) / 100) / 10 : 0;
-  if (!connection.send({t: "say", text: text.trim().slice(0, state.facts.limit), how, typed_s})) note(t("Not sent: there is no connection."));
-  else tutorial?.did("said");
+  const sent = connection.send({t: "say", text: text.trim(), how, typed_s});
+  if (sent) tutorial?.did("said");
+  else note(t("Not sent: there is no connection."));
+  return sent;
 }
 function endTurn() { if (!inside()) return; hands.endTurn(); note(state.team ? state.team.ended : t("You have ended your turn. The architect speaks next.")); }
 
@@ -345,7 +356,8 @@ function loop(now) {
 function listen() {
   $("talk").addEventListener("submit", (event) => {
     event.preventDefault();
-    say($("words").value, state.how); $("words").value = ""; state.typing = state.how = undefined;
+    if (!say($("words").value, state.how)) return;
+    $("words").value = ""; state.typing = state.how = undefined;
     if (inside()) { $("words").blur(); $("view").focus(); }
   });
   $("words").addEventListener("keydown", (event) => {
@@ -356,6 +368,7 @@ function listen() {
   $("words").addEventListener("focus", () => hands.release());
   $("words").addEventListener("input", () => {
     const now = performance.now();
+    isTooLong($("words").value);
     state.typing ||= now;
     if (!$("words").value) state.typing = state.how = undefined;
     else if (!(now - state.shownTyping < TYPING_MS)) { state.shownTyping = now; connection.send({t: "typing"}); }
