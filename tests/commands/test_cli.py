@@ -240,6 +240,8 @@ def test_every_command_has_an_example(words: tuple[str, ...], command: Any) -> N
         assert {word for word in example.split() if word.startswith("-")} <= names, example
 
 
+def test_the_first_panel_has_eight_commands() -> None:
+    assert len(next(iter(PANELS.values()))) == 8, "further commands go into the other panels"
 
 
 def test_every_command_is_in_a_panel() -> None:
