@@ -56,7 +56,7 @@ FAMILIES: dict[Family, str] = {
     "human": "a builder that gets what people wrote",
 }
 PAIRS: tuple[Family, ...] = ("symbols", "strangers", "team")
-CONTROLS = ("muted", "scrambled", "blind", "unsighted", "alone")
+CONTROLS = ("muted", "scrambled", "blind", "unsighted", "alone", "cross-play")
 """Names of the controls of agents, see `iglu_marl.benchmark.controls`."""
 
 
@@ -436,7 +436,8 @@ _LISTED: tuple[Level, ...] = (
 )
 
 _BY_NAME = {level.name: level for level in _LISTED}
-_RELEASES = {"-v0": "0.2.0", "-v1": "0.3.0"}  # the last ones with the levels of former versions
+RELEASES = {"-v0": "0.2.0", "-v1": "0.3.0"}
+"""By end of a level's name, the release that has the levels of this former version and reads their results."""
 
 
 def levels(family: Family | None = None) -> tuple[Level, ...]:
@@ -455,7 +456,7 @@ def find(level: str | Level) -> Level:
         return level
     if level not in _BY_NAME:
         hint = similar(level, _BY_NAME)
-        if (release := _RELEASES.get(str(level)[-3:])) is not None:
-            hint = f" (iglu_marl {release} has the levels of {str(level)[-2:]})"
+        if (release := RELEASES.get(str(level)[-3:])) is not None:
+            hint = f" (iglu_marl {release} has the levels of version {str(level)[-1]})"
         raise ConfigError(f"level is {level!r}{hint}, expected one of {', '.join(_BY_NAME)}")
     return _BY_NAME[level]
