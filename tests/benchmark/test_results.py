@@ -291,7 +291,7 @@ def test_runs_cover_all_combinations() -> None:
     assert found.flags() == ["no control blind", "no games"]
     learned = dataclasses.replace(found, supervision=("reward",), runs=found.runs[3:5])
     assert learned.flags()[2:] == [
-        "0 steps of training, supervision: reward",
+        "no steps of training",
         "2 of 6 runs",
         "2 of 6 folds",
     ]
