@@ -57,7 +57,7 @@ def mine(tmp_path: Path) -> Path:
     "words",
     [
         "evaluate --builder agents_here:MyBuilder --task-source random --count 2 --max-steps 20 --processes 2 --json",
-        "benchmark run told-place-v1 --builder agents_here:make --episodes 1 --no-control-runs --json",
+        "benchmark run told-ground-v2 --builder agents_here:make --episodes 1 --no-control-runs --json",
         "record game.jsonl --builder folder/random.py:MyBuilder --max-steps 20 --json",
         "predict --builder agents_here.py:MyBuilder --controls walking --corpus bundled --count 1 --max-steps 5 --json",
     ],
