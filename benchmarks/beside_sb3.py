@@ -1,6 +1,6 @@
 """`examples/ppo.py` beside PPO of Stable-Baselines3, on the same games and inputs: `python -m benchmarks.beside_sb3`.
 
-Stable-Baselines3 plays 64 games with the sizes of `examples/sb3_builder.py`, and 1,024 with those of `examples/ppo.py`.
+Stable-Baselines3 plays 64 games with small batches, and 1,024 with the sizes of `examples/ppo.py`.
 Needs the extra `rl`.
 """
 

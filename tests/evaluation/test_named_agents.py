@@ -57,7 +57,7 @@ def mine(tmp_path: Path) -> Path:
     "words",
     [
         "evaluate --builder agents_here:MyBuilder --task-source random --count 2 --max-steps 20 --processes 2 --json",
-        "benchmark run told-place-v1 --builder agents_here:make --episodes 1 --no-control-runs --json",
+        "benchmark run told-ground-v2 --builder agents_here:make --episodes 1 --no-control-runs --json",
         "record game.jsonl --builder folder/random.py:MyBuilder --max-steps 20 --json",
         "predict --builder agents_here.py:MyBuilder --controls walking --corpus bundled --count 1 --max-steps 5 --json",
     ],
@@ -149,19 +149,6 @@ class Counted(Plain):
     ("architect", "builder", "tasks", "said"),
     [
         ("replay", Counted, [FAR], "the task has no utterances of an architect"),
-        (
-            "partners-place-ippo-0-v1",
-            "scripted",
-            [BESIDE],
-            "a ScriptedBuilder needs words, the environment has vocabulary=8",
-        ),
-        ("terse", "partners-place-ippo-0-v1", [BESIDE], "a TerseArchitect needs words, .* vocabulary=8"),
-        (
-            "partners-place-ippo-0-v1",
-            "partners-place-ippo-0-v1",
-            [BESIDE, FAR],
-            r"the task has a block at \(4, -1, 0\), .*; task 'far'$",
-        ),
     ],
 )
 def test_what_cannot_work_is_refused_before_a_game(

@@ -334,8 +334,8 @@ def test_a_process_in_which_agents_think_delays_nobody_and_is_replaced(options: 
 @pytest.mark.parametrize(
     ("agents", "expected"),
     [
-        ({Role.ARCHITECT: ("partners-place-ippo-0-v1",)}, "partners-place-ippo-0-v1.*discrete"),
-        ({Role.BUILDER: ("partners-place-ippo-0-v1",)}, "partners-place-ippo-0-v1.*tokens"),
+        ({Role.ARCHITECT: ("replay",)}, "the architect 'replay' cannot play here"),
+        ({Role.BUILDER: ("nobody",)}, "the builder 'nobody' is unknown"),
     ],
 )
 def test_agents_that_cannot_play_here(options: dict[str, Any], agents: Any, expected: str) -> None:
