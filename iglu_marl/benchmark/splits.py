@@ -123,6 +123,14 @@ def _squares(task: Task, size: int) -> list[int]:
     return [(color + x + 3 * y + 2 * z) % size for _, x, y, z, color in changed]
 
 
+@lru_cache(maxsize=1024)
+def _pairs(task: Task, size: int) -> list[int]:
+    changed = net_actions(task.start_grid, task.target_grid)
+    keys = (repr((x, y, z, color)).encode() for _, x, y, z, color in changed)
+    digests = (hashlib.blake2b(key, digest_size=4).digest() for key in keys)
+    return [int.from_bytes(digest, "big") * size >> 32 for digest in digests]
+
+
 def _corpora(task: Task, _: HeldOut) -> _Parts:
     own = Split.of(task.task_id or "")
     return _TEST if own is Split.TEST else _VALIDATION if own is Split.VAL else _TRAIN
@@ -144,6 +152,7 @@ def _yaw_deg(task: Task) -> float:
 
 _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
     "squares": (_ring(_squares), "1 in {:g} colour-cell pairs"),
+    "pairs": (_ring(_pairs), "1 in {:g} pairs of colour and cell, by hash"),
     "targets": (_hash_ring(_mirrored), "1 in {:g} targets"),
     "forms": (_hash_ring(lambda task: _mirrored_shape(task.target_grid != 0)), "1 in {:g} shapes"),
     "larger": (_larger, "structures of {:g} blocks or more"),
@@ -157,7 +166,8 @@ _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
         "{:.0%} of start directions",
     ),
 }
-_VALIDATES = ("squares", "targets", "forms", "larger", "corpora")
+_ROTATES = ("squares", "targets", "forms")
+_VALIDATES = (*_ROTATES, "pairs", "larger", "corpora")
 
 
 @dataclass(frozen=True)
@@ -167,6 +177,7 @@ class HeldOut:
     | rule | value |
     |---|---|
     | squares | k: 1 in k combinations of colour and cell, another one in each of k folds |
+    | pairs | k: 1 in k such combinations by a hash; the same for all runs |
     | targets, forms | k: 1 in k targets or shapes up to mirror images, others in each of k folds |
     | larger | number of blocks of the test split; validation has one less |
     | corpora | unused: the splits of the corpora |
@@ -188,7 +199,7 @@ class HeldOut:
     @property
     def folds(self) -> int:
         """Number of folds; 1 if the rule is the same for all runs."""
-        return int(self.value) if self.rule in _VALIDATES[:3] else 1
+        return int(self.value) if self.rule in _ROTATES else 1
 
     @property
     def validates(self) -> bool:
