@@ -22,9 +22,8 @@ import typer
 from gymnasium import spaces
 
 from iglu_marl import AgentError, Task, Worlds, benchmark
-from iglu_marl.benchmark.baselines import cells_of_tasks
 from iglu_marl.benchmark.demonstrations import grid_plan
-from iglu_marl.benchmark.games import BuilderGames, Features, features_for, successes
+from iglu_marl.benchmark.games import BuilderGames, Features, cells_of_tasks, features_for, successes
 from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.splits import some_of
 from iglu_marl.core.extras import extra

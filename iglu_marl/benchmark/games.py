@@ -14,12 +14,12 @@ from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.agents.registry import known, seated
 from iglu_marl.benchmark.catalog import Level, builder_env
 from iglu_marl.core.controls import GRID_ACTIONS
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.wrappers import discretize
-from iglu_marl.evaluation.metrics import intersection_counts
+from iglu_marl.evaluation.metrics import change_counts
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory, play
 
@@ -95,6 +95,14 @@ def features_for(level: Level, sees: Sequence[str], cells: npt.NDArray[np.bool_]
     return Features(sees, cells, tokens)
 
 
+def cells_of_tasks(tasks: Sequence[Task]) -> npt.NDArray[np.bool_]:
+    """Return the cells that any of the tasks fills, bool [9, 11, 11]."""
+    filled: npt.NDArray[np.bool_] = np.any(
+        [(one.target_grid != 0) | (one.start_grid != 0) for one in tasks], axis=0
+    )
+    return filled
+
+
 class BuilderGames:
     """A batch of single-builder games, one task each, observed through `Features`.
 
@@ -167,7 +175,7 @@ def successes(
 class Judged(NamedTuple):
     """Outcome of a game.
 
-    changes: number of block changes. steps: number of builder steps.
+    f1: F1 of the changes. changes: number of block changes. steps: number of builder steps.
     """
 
     success: bool
@@ -224,9 +232,7 @@ def judgement(level: Level, game: Trajectory, changes: int, steps: int) -> Judge
     game.check_unedited()
     task = game.task.in_ids("iglu")
     assert game.grid is not None  # since it ended
-    counts = intersection_counts(
-        game.grid, task.target_grid, invariant=task.is_invariant, full_grid=task.full_grid
-    )
+    counts = change_counts(task.start_grid, task.target_grid, game.grid, invariant=task.is_invariant)
     success = level.is_success(game.task, game.completed, changes)
     return Judged(success, game.completed, float(counts.f1), changes, steps)
 
@@ -236,17 +242,12 @@ def silent_architect(env: Any) -> Agent:
     return RandomArchitect.for_env(env, silence=1.0)
 
 
-def is_builder(agent: str) -> bool:
-    """Whether the name of an agent is that of a builder."""
-    return agent.startswith(Role.BUILDER.value)
-
-
 def team_of(level: Level, env: Any, architect: Any, builder: Any) -> dict[str, Agent]:
     """Return the agents of all seats of a team level by name, from one spec for each role; {} on other levels."""
     if not level.is_team:
         return {}
     return {
-        agent: seated(builder if is_builder(agent) else architect, env, agent)
+        agent: seated(builder if role_of(agent) is Role.BUILDER else architect, env, agent)
         for agent in env.possible_agents
     }
 
@@ -258,15 +259,6 @@ def plays_itself(builder: Any) -> bool:
     """
     named = isinstance(builder, str) and builder not in zoo()
     return named and (builder.startswith(NamedModel.PREFIX) or builder in known(Role.BUILDER))
-
-
-BACKGROUND = "background"
-"""Spec of an architect or builder that stands for all frozen partners of a level."""
-
-
-def background(level: Level) -> tuple[str, ...]:
-    """Return the frozen partners of a level, pairs of the zoo."""
-    return tuple(sorted(name for name in zoo() if name.startswith(level.name.removesuffix("v1"))))
 
 
 def reference_env(level: Level, split: Any) -> Any:

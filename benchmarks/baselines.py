@@ -11,7 +11,14 @@ import numpy.typing as npt
 from iglu_marl.agents.oracle import OracleBuilder
 from iglu_marl.benchmark.catalog import Level, builder_env
 from iglu_marl.benchmark.demonstrations import grid_actions
-from iglu_marl.benchmark.games import BuilderGames, Features, features_for, judged, successes
+from iglu_marl.benchmark.games import (
+    BuilderGames,
+    Features,
+    cells_of_tasks,
+    features_for,
+    judged,
+    successes,
+)
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.open_loop import Score, search
@@ -25,12 +32,6 @@ HIDDEN = 128
 UPDATES, EPOCHS = 1000, 60  # the larger number of updates counts
 _RATE, _BATCH = 2e-3, 128  # of Adam
 _GAMES = 256  # demonstrations that are observed side by side
-
-
-def cells_of_tasks(tasks: Sequence[Task]) -> Flags:
-    """Return the cells that any of the tasks fills, bool [9, 11, 11]."""
-    filled: Flags = np.any([(task.target_grid != 0) | (task.start_grid != 0) for task in tasks], axis=0)
-    return filled
 
 
 def random_play(level: Level, tasks: Sequence[Task], rounds: int, seed: int) -> float:
