@@ -19,11 +19,11 @@ from torch.nn import functional
 from iglu_marl.agents.learned import pov_senses as senses
 from iglu_marl.agents.learned import zoo
 from iglu_marl.agents.learned.pov_builder import encode, model_of
-from iglu_marl.agents.learned.pov_model import NOTHING, PLACE, REMOVE, SLOTS, WAYS, PovModel
+from iglu_marl.agents.learned.pov_model import AWAY, NOTHING, PLACE, REMOVE, SLOTS, WAYS, PovModel
 from iglu_marl.language import Blocks, CellEdit, Place, render
 from iglu_marl.language.grammar.templates import templates
 from iglu_marl.language.meaning.references import Beside
-from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction
+from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, scaled
 from iglu_marl.language.meaning.verbs import Remove, Sequence
 from iglu_marl.rendering import Painter
 
@@ -31,11 +31,12 @@ BATCH, RATE = 256, 2e-3
 
 
 def sentence(rng: np.random.Generator) -> tuple[str, list[tuple[int, int, int, int]]]:
-    """Return a sentence, and its requests: verb, colour, landmark's colour, number of the way."""
+    """Return a sentence, and its requests: verb, colour, landmark's colour, number in `WAYS`."""
     color, landmark, gone = (int(rng.integers(1, 7)) for _ in range(3))
     way = (*COMPASS, Direction.UP)[int(rng.integers(5))]
-    placed = Place(color, Beside(((way, 1),), Blocks((landmark,))))
-    place = (PLACE, color, landmark, WAYS.index(VECTORS[way]))
+    steps = 1 if way is Direction.UP else int(rng.integers(1, AWAY + 1))
+    placed = Place(color, Beside(((way, steps),), Blocks((landmark,))))
+    place = (PLACE, color, landmark, WAYS.index(scaled(VECTORS[way], steps)))
     removed, remove = Remove(Blocks((gone,))), (REMOVE, 0, gone, 0)
     kind = rng.choice(4, p=(0.45, 0.1, 0.25, 0.2))
     if kind == 0:

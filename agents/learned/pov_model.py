@@ -24,14 +24,10 @@ DONE = ACTIONS  # what a policy does when it is done, beside the walking actions
 PEAKS, REACH = 17, 8.0  # of a belief; cells
 NOTHING, PLACE, REMOVE, CHANGE = range(4)  # verbs
 SLOTS = 2  # requests of a sentence that name landmarks
-WAYS = (
-    (0, 0, 0),
-    (0, 0, -1),
-    (1, 0, 0),
-    (0, 0, 1),
-    (-1, 0, 0),
-    (0, 1, 0),
-)  # itself, north, east, south, west, up
+AWAY = 3  # cells from a landmark, at most
+_SIDES = ((0, -1), (1, 0), (0, 1), (-1, 0))  # north, east, south, west
+WAYS = ((0, 0, 0), (0, 1, 0), *((n * x, 0, n * z) for n in range(1, AWAY + 1) for x, z in _SIDES))
+"""Cells from a landmark: itself, the one on top, those north, east, south and west."""
 
 
 class ReadRequest(NamedTuple):
@@ -65,10 +61,10 @@ class ReferenceReader(nn.Module):
     """Maps words, int64 [n, WORDS] (0: none), to requests that name a standing block, the landmark, by its colour.
 
     They are logits of `SLOTS` requests in their order: verb [n, SLOTS, 3] (`NOTHING`: no such request), colour of the
-    new block [n, SLOTS, 7], colour of the landmark [n, SLOTS, 7], and the way from it [n, SLOTS, 6] (see `WAYS`).
+    new block [n, SLOTS, 7], colour of the landmark [n, SLOTS, 7], and the cells from it [n, SLOTS, 14] (see `WAYS`).
     """
 
-    SIZES = (3, 7, 7, 6)
+    SIZES = (3, 7, 7, len(WAYS))
 
     def __init__(self, words: int, width: int = 32) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ from iglu_marl.language import Blocks, Build, Instruction, Place, outcomes, rend
 from iglu_marl.language.grammar.instructions import rendering
 from iglu_marl.language.meaning.blocks import MAX_WORDS
 from iglu_marl.language.meaning.references import Beside
-from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, shifted
+from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, scaled, shifted
 from iglu_marl.language.meaning.verbs import Remove
 from iglu_marl.language.meaning.verbs import Sequence as InstructionSequence
 
@@ -28,9 +28,9 @@ Grid = npt.NDArray[np.int8]
 T = TypeVar("T")
 
 
-def _beside(way: Direction, color: int) -> Beside:
-    """Return the place next to the block of a colour, in a direction."""
-    return Beside(((way, 1),), Blocks((color,)))
+def _beside(way: Direction, color: int, steps: int = 1) -> Beside:
+    """Return the place next to the block of a colour, or some steps away, in a direction."""
+    return Beside(((way, steps),), Blocks((color,)))
 
 
 def _standing(count: int, rng: np.random.Generator) -> tuple[Grid, list[Cell]]:
@@ -40,6 +40,11 @@ def _standing(count: int, rng: np.random.Generator) -> tuple[Grid, list[Cell]]:
     for cell, color in zip(cells, rng.permutation(COLORS), strict=False):
         grid[index_of(cell)] = color
     return grid, cells
+
+
+def _new_color(grid: Grid, rng: np.random.Generator) -> int:
+    """Return a colour that no block has, so that the landmark is the only one of its colour."""
+    return int(_draw([color for color in COLORS if not (grid == color).any()], rng))
 
 
 def _is_free(grid: Grid, cell: Cell) -> bool:
@@ -65,9 +70,13 @@ def _told(task: Task, said: Callable[[], str]) -> Task:
 
 @dataclass(frozen=True)
 class PlacedBeside(Content):
-    """One block north, east, south or west of one of `standing` blocks of different colours on the ground."""
+    """One block north, east, south or west of one of `standing` blocks on the ground, all of different colours.
+
+    standing: number of blocks. farthest: largest distance from the landmark in cells.
+    """
 
     standing: int = 3
+    farthest: int = 3
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
@@ -77,23 +86,23 @@ class PlacedBeside(Content):
         """Any task, with an instruction where it is needed."""
         start, cells = _standing(self.standing, rng)
         while True:
-            landmark, way = cells[int(rng.integers(len(cells)))], COMPASS[int(rng.integers(4))]
-            cell = shifted(landmark, VECTORS[way])
+            landmark, way = _draw(cells, rng), _draw(COMPASS, rng)
+            steps = int(rng.integers(1, self.farthest + 1))
+            cell = shifted(landmark, scaled(VECTORS[way], steps))
             if _is_free(start, cell):
                 break
-        target, color = start.copy(), int(rng.choice(COLORS))
+        target, color = start.copy(), _new_color(start, rng)
         target[index_of(cell)] = color
         task = _task(start, target)
-        return task, partial(
-            _told, task, rendering(Place(color, _beside(way, color_at(start, landmark))), rng)
-        )
+        placed = Place(color, _beside(way, color_at(start, landmark), steps))
+        return task, partial(_told, task, rendering(placed, rng))
 
 
 @dataclass(frozen=True)
 class ChangedByColor(Content):
-    """A block to remove and another one to place on or beside a landmark, among six in the lowest `levels` layers.
+    """A block to remove and another one to place on or beside a landmark, among five in the lowest `levels` layers.
 
-    The six standing blocks have different colours, by which the instruction names them.
+    The five standing blocks have different colours, by which the instruction names them.
     """
 
     levels: int = 3
@@ -119,7 +128,7 @@ class ChangedByColor(Content):
         if not places:
             return self.draw(rng)
         landmark, way = _draw(places, rng)
-        color = int(rng.choice(COLORS))
+        color = _new_color(target, rng)
         target[index_of(shifted(landmark, VECTORS[way]))] = color
         steps = (
             Remove(Blocks((color_at(start, gone),))),
@@ -130,7 +139,7 @@ class ChangedByColor(Content):
 
     def _columns(self, rng: np.random.Generator) -> Grid:
         grid = np.zeros(ZONE_SHAPE, np.int8)
-        for color in rng.permutation(COLORS):
+        for color in rng.permutation(COLORS)[:5]:
             tops = [cell for cell in _tops(grid) if cell[1] < self.levels - 2]
             if tops and rng.random() < 0.5:
                 cell = shifted(_draw(tops, rng), VECTORS[Direction.UP])
