@@ -1,6 +1,6 @@
 """Train the two networks by which the builder that sees pictures follows requests that name standing blocks.
 
-    python -m benchmarks.pov_landmarks --model pov-walker-v1 --output runs/landmarks
+    python -m benchmarks.pov_landmarks --model pov-walker-v2 --output runs/landmarks
 
 The reader learns from sentences of the grammar, the finder from painted scenes of the training split's kind. The other
 networks stay as they are.
@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from iglu_marl.agents.learned import pov_senses as senses
 from iglu_marl.agents.learned import zoo
-from iglu_marl.agents.learned.pov_builder import encode, model_of
+from iglu_marl.agents.learned.pov_builder import encode, model_of, words_known
 from iglu_marl.agents.learned.pov_model import AWAY, NOTHING, PLACE, REMOVE, SLOTS, WAYS, PovModel
 from iglu_marl.language import Blocks, CellEdit, Place, render
 from iglu_marl.language.grammar.templates import templates
@@ -94,7 +94,7 @@ def sights(rng: np.random.Generator, n: int) -> tuple[torch.Tensor, torch.Tensor
     colors, blocks = np.zeros(n, np.int64), np.zeros((n, 3))
     for row in range(n):
         high = np.zeros((11, 11), np.int64)
-        stands = []
+        stands: list[tuple[int, ...]] = []
         for color in (rng.permutation(6) + 1)[: rng.integers(2, 7)]:
             x, z = rng.integers(0, 11, 2)
             if stands and rng.random() < 0.3:
@@ -181,12 +181,18 @@ def main() -> None:
     parser.add_argument("--output", required=True, help="folder for model.npz")
     parser.add_argument("--sentences", type=int, default=6000)
     parser.add_argument("--scenes", type=int, default=60_000)
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument(
+        "--steps", type=int, default=4000, help="batches for the finder, half as many for the reader"
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
-    model = model_of(zoo.pretrained(options.model).tensors).train()
+    words = 2 + len(words_known())
+    model = PovModel(words, words)
+    kept = model_of(zoo.pretrained(options.model).tensors)
+    for name in ("reader", "localiser", "policy"):
+        getattr(model, name).load_state_dict(getattr(kept, name).state_dict())
     print(
         "reader",
         train_reader(model, options.sentences, options.steps // 2, options.seed),

@@ -301,7 +301,6 @@ def decide(
 def model_of(tensors: Mapping[str, npt.NDArray[Any]]) -> PovModel:
     """Return the model with these weights in evaluation mode."""
     state = {name: torch.from_numpy(part.astype(np.float32)) for name, part in tensors.items()}
-    named = state.get("references.words.weight")
-    model = PovModel(len(state["reader.words.weight"]), None if named is None else len(named))
-    model.load_state_dict(state, strict=False)
+    model = PovModel(len(state["reader.words.weight"]), len(state["references.words.weight"]))
+    model.load_state_dict(state)
     return model.eval()

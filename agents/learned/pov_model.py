@@ -200,7 +200,7 @@ class Policy(nn.Module):
 class PovModel(nn.Module):
     """Readers, localiser, finder and policy. words: size of the vocabulary; named: of that of the second reader."""
 
-    def __init__(self, words: int, named: int | None = None) -> None:
+    def __init__(self, words: int, named: int) -> None:
         super().__init__()
         self.reader, self.localiser, self.policy = SentenceReader(words), Localiser(), Policy()
-        self.references, self.finder = ReferenceReader(words if named is None else named), Finder()
+        self.references, self.finder = ReferenceReader(named), Finder()
