@@ -20,6 +20,7 @@ from iglu_marl.agents.learned.pov_model import (
     NOTHING,
     PLACE,
     REMOVE,
+    WAYS,
     WORDS,
     PovModel,
     best_places,
@@ -33,6 +34,8 @@ from iglu_marl.language.grammar.vocabulary import vocabulary_words
 
 LOST = 90  # steps after which a request that is not done yet is taken for a sign of being lost
 LANDING = 8  # steps in which one has fallen a cell
+CIRCLE, LOWER = 78, 6  # turns and looks down of a search for a landmark, and of these looks down
+DRIFT = 0.02  # variance of a landmark's place that each picture adds, in cells²
 SHOW = 'let it see that: builder_sees=("pov", "dialog", "inventory", "compass")'
 
 
@@ -58,6 +61,37 @@ class Seen(NamedTuple):
     glimpses: npt.NDArray[np.uint8]
 
 
+class Request(NamedTuple):
+    """What to do next.
+
+    verb: a verb. color: of the block. cell: where; if a landmark is named, from there. landmark: its colour, or 0.
+    """
+
+    verb: int
+    color: int
+    cell: tuple[int, int, int]
+    landmark: int = 0
+
+
+class Landmark:
+    """Where the block of a colour is, from what the finder makes of several pictures.
+
+    place: relative to the start, as odometry has it, east and south, and its height in the map, float32 [3]; None: not
+    seen yet.
+    """
+
+    def __init__(self) -> None:
+        self.place: senses.Floats | None = None
+        self._variance = np.inf
+
+    def see(self, place: senses.Floats, width: float) -> None:
+        """Add an estimate of a width in cells."""
+        variance = self._variance + DRIFT
+        share = 1.0 if self.place is None else variance / (variance + width**2)
+        self.place = place if self.place is None else self.place + share * (place - self.place)
+        self._variance = width**2 if np.isinf(variance) else variance * (1 - share)
+
+
 class Body:
     """State of a walker: maps pictures, compass, inventory and actions to the input of the policy.
 
@@ -71,11 +105,13 @@ class Body:
         self.before = np.full((1, senses.SIDE, senses.SIDE), senses.NOWHERE, np.uint8)
         self.hands = np.zeros((1, 6), np.float32)  # when the request was made
         self.steps = 0
+        self.landmark = Landmark()
 
     def relocalise(self) -> None:
         """Restart localisation: errors of odometry add up at walls and on blocks."""
         self.memory[:] = 0.0
         self.odometry.way = np.zeros_like(self.odometry.way)
+        self.landmark = Landmark()
 
     def begin(self, hands: senses.Floats) -> None:
         """Start a request; hands: the blocks in hand, float32 [1, 6]."""
@@ -87,10 +123,9 @@ class Body:
         pictures: senses.Pictures,
         yaw_deg: senses.Floats,
         hands: senses.Floats,
-        request: npt.NDArray[np.int64],
-        cells: senses.Floats,
-    ) -> Seen:
-        """Process a step."""
+        request: Request,
+    ) -> Seen | None:
+        """Process a step; None while the landmark of the request has not been seen."""
         odometry, turn, pitch = self.odometry, self.steps, self.odometry.pitch
         odometry.look((pictures != self.before).reshape(len(pictures), -1).any(axis=1))
         self.before = pictures
@@ -104,10 +139,39 @@ class Body:
         start, doubt = best_places(self.model.localiser(torch.from_numpy(self.memory)))
         place = start.numpy() + odometry.way
         self.steps += 1
-        offset = (cells - np.stack([place[:, 0], eye_y, place[:, 1]], 1)).astype(np.float32)
+        cell = self._cell(pictures, yaw_deg, place, request)
+        if cell is None:
+            return None
+        offset = (cell - np.stack([place[:, 0], eye_y, place[:, 1]], 1)).astype(np.float32)
         near = senses.glimpses(pictures, senses.axes(yaw_deg, pitch), offset)
         gained = hands - self.hands
-        return Seen(senses.features(odometry, yaw_deg, offset, doubt.numpy(), request, gained), near)
+        asked = np.array([request[:2]])
+        return Seen(senses.features(odometry, yaw_deg, offset, doubt.numpy(), asked, gained), near)
+
+    def _cell(
+        self, pictures: senses.Pictures, yaw_deg: senses.Floats, place: senses.Floats, request: Request
+    ) -> senses.Floats | None:
+        """Return the cell of a request, float32 [3]; None if its landmark has not been seen.
+
+        The place may be wrong by whole cells; a landmark is then wrong by the same.
+        """
+        if not request.landmark:
+            return np.array(request.cell, np.float32)
+        odometry = self.odometry
+        outlines, bearing, seen = senses.outlines(
+            pictures, np.array([request.landmark]), yaw_deg, odometry.pitch, odometry.eye_y
+        )
+        if seen[0]:
+            found, width = self.model.finder(torch.from_numpy(outlines))
+            (far, aside, up), around = found[0].numpy(), np.radians(yaw_deg[0] + bearing[0])
+            east = far * np.sin(around) + aside * np.cos(around) + odometry.way[0, 0]
+            south = aside * np.sin(around) - far * np.cos(around) + odometry.way[0, 1]
+            self.landmark.see(np.array([east, up + odometry.eye_y[0], south]), float(width.exp()))
+        if self.landmark.place is None:
+            return None
+        east, height, south = self.landmark.place
+        x, z = np.array([east, south]) + place[0] - odometry.way[0]
+        return np.rint((x, height, z)).astype(np.float32) + request.cell
 
     def act(self, actions: npt.NDArray[np.int64], yaw_deg: senses.Floats) -> None:
         """Process the actions; yaw_deg: before them."""
@@ -147,9 +211,8 @@ class PovBuilder(BuilderBase):
         super()._forget(seed)
         self._rng = np.random.default_rng(seed)
         self._body = Body(self.model)
-        # Verb, colour, cell; the next one first.
-        self._requests: list[tuple[int, int, tuple[int, int, int]]] = []
-        self._begun, self._waited, self._steps = False, 0, 0
+        self._requests: list[Request] = []  # the next one first
+        self._begun, self._waited, self._steps, self._turned = False, 0, 0, 0
 
     def act(self, observation: Any) -> Any:
         """Return the next step. Raises `AgentError` if a required field is not observed."""
@@ -167,7 +230,7 @@ class PovBuilder(BuilderBase):
         if not self._begun and self._requests:
             self._body.begin(hands)
             self._body.relocalise()
-            self._begun, self._steps = True, 0
+            self._begun, self._steps, self._turned = True, 0, 0
         action = self._next(seen["pov"], np.asarray(seen["compass"], np.float32).reshape(1), hands)
         return self._with_words(self._rest if action == DONE else action)
 
@@ -178,32 +241,49 @@ class PovBuilder(BuilderBase):
 
     def _hear(self, text: str) -> None:
         """Replace the current request by that of an utterance."""
+        words = torch.from_numpy(encode([text]))
         with torch.no_grad():
-            made = self.model.reader(torch.from_numpy(encode([text])))
+            made = self.model.reader(words)
+            named = torch.stack([part[0].argmax(1) for part in self.model.references(words)], 1).tolist()
+        by_landmark = [
+            Request(verb, color if verb == PLACE else landmark, WAYS[way], landmark)
+            for verb, color, landmark, way in named
+            if verb != NOTHING
+        ]
+        if by_landmark:
+            self._requests, self._begun = by_landmark, False
+            return
         verb, before, after, x, y, z = (int(part.argmax()) for part in made)
         if verb == NOTHING:
             return
         cell = x - 5, y - 1, z - 5
-        removal, placement = (REMOVE, before, cell), (PLACE, after, cell)
+        removal, placement = Request(REMOVE, before, cell), Request(PLACE, after, cell)
         self._requests = {PLACE: [placement], REMOVE: [removal], CHANGE: [removal, placement]}[verb]
         self._begun = False
 
     def _next(self, pov: Any, yaw_deg: senses.Floats, hands: senses.Floats) -> int:
-        verb, color, cell = self._requests[0] if self._requests else (NOTHING, 0, (0, 0, 0))
+        request = self._requests[0] if self._requests else Request(NOTHING, 0, (0, 0, 0))
         pictures = senses.palette_indices(np.asarray(pov))[None]
-        request, cells = np.array([[verb, color]]), np.array([cell], np.float32)
-        made = self._body.see(pictures, yaw_deg, hands, request, cells)
+        made = self._body.see(pictures, yaw_deg, hands, request)
         action = DONE
         self._steps += 1
         if self._steps % LOST == 0:
             self._body.relocalise()
-        if self._requests:
-            action = int(decide(self.model, made, request[:, 1], self.temperature, self._rng)[0])
+        if made is None:
+            action = self._look_around()
+        elif self._requests:
+            color = np.array([request.color])
+            action = int(decide(self.model, made, color, self.temperature, self._rng)[0])
         if action == DONE and self._requests:
             self._requests.pop(0)
             self._begun = False
         self._body.act(np.array([action]), yaw_deg)
         return action
+
+    def _look_around(self) -> int:
+        """Return a turn, or after a full one a look further down."""
+        self._turned += 1
+        return int(Action.LOOK_DOWN if self._turned % CIRCLE > CIRCLE - LOWER else Action.TURN_RIGHT)
 
 
 @torch.no_grad()
@@ -221,6 +301,6 @@ def decide(
 def model_of(tensors: Mapping[str, npt.NDArray[Any]]) -> PovModel:
     """Return the model with these weights in evaluation mode."""
     state = {name: torch.from_numpy(part.astype(np.float32)) for name, part in tensors.items()}
-    model = PovModel(len(state["reader.words.weight"]))
+    model = PovModel(len(state["reader.words.weight"]), len(state["references.words.weight"]))
     model.load_state_dict(state)
     return model.eval()

@@ -8,13 +8,26 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from iglu_marl.agents.learned.pov_senses import ACTIONS, FEATURES, GLIMPSES, NONE, NOWHERE, REACHES
+from iglu_marl.agents.learned.pov_senses import (
+    ACTIONS,
+    FEATURES,
+    GLIMPSES,
+    NONE,
+    NOWHERE,
+    OUTLINE,
+    REACHES,
+)
 from iglu_marl.rendering import palette
 
 WORDS = 24  # of a sentence that are read
 DONE = ACTIONS  # what a policy does when it is done, beside the walking actions
 PEAKS, REACH = 17, 8.0  # of a belief; cells
 NOTHING, PLACE, REMOVE, CHANGE = range(4)  # verbs
+SLOTS = 2  # requests of a sentence that name landmarks
+AWAY = 3  # cells from a landmark, at most
+_SIDES = ((0, -1), (1, 0), (0, 1), (-1, 0))  # north, east, south, west
+WAYS = ((0, 0, 0), (0, 1, 0), *((n * x, 0, n * z) for n in range(1, AWAY + 1) for x, z in _SIDES))
+"""Cells from a landmark: itself, the one on top, those north, east, south and west."""
 
 
 class ReadRequest(NamedTuple):
@@ -41,12 +54,55 @@ class SentenceReader(nn.Module):
 
     def forward(self, words: Tensor) -> ReadRequest:
         """Return the logits."""
-        words = torch.where(words < self.words.num_embeddings, words, 1)  # the vocabulary may have grown
-        seen, _ = self.memory(self.words(words))
-        there = (words > 0)[..., None]
-        highest = seen.masked_fill(~there, -10.0).amax(1)
-        mean = (seen * there).sum(1) / there.sum(1).clamp_min(1)
-        return ReadRequest(*self.heads(torch.cat([highest, mean], 1)).split(self.SIZES, 1))
+        return ReadRequest(*self.heads(_summary(self.words, self.memory, words)).split(self.SIZES, 1))
+
+
+class ReferenceReader(nn.Module):
+    """Maps words, int64 [n, WORDS] (0: none), to requests that name a standing block, the landmark, by its colour.
+
+    They are logits of `SLOTS` requests in their order: verb [n, SLOTS, 3] (`NOTHING`: no such request), colour of the
+    new block [n, SLOTS, 7], colour of the landmark [n, SLOTS, 7], and the cells from it [n, SLOTS, 14] (see `WAYS`).
+    """
+
+    SIZES = (3, 7, 7, len(WAYS))
+
+    def __init__(self, words: int, width: int = 32) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        self.memory = nn.GRU(width, width, batch_first=True, bidirectional=True)
+        self.heads = nn.Sequential(
+            nn.Linear(4 * width, 128), nn.ReLU(), nn.Linear(128, SLOTS * sum(self.SIZES))
+        )
+
+    def forward(self, words: Tensor) -> tuple[Tensor, ...]:
+        """Return the logits."""
+        made = self.heads(_summary(self.words, self.memory, words))
+        return made.unflatten(1, (SLOTS, -1)).split(self.SIZES, 2)
+
+
+def _summary(embedding: nn.Embedding, memory: nn.GRU, words: Tensor) -> Tensor:
+    """Return maximum and mean of what a memory makes of words, [n, 4 * width]."""
+    words = torch.where(words < embedding.num_embeddings, words, 1)  # the vocabulary may have grown
+    seen, _ = memory(embedding(words))
+    there = (words > 0)[..., None]
+    highest = seen.masked_fill(~there, -10.0).amax(1)
+    mean = (seen * there).sum(1) / there.sum(1).clamp_min(1)
+    return torch.cat([highest, mean], 1)
+
+
+class Finder(nn.Module):
+    """Estimates where a block is from its outline in a picture (see `pov_senses.outlines`)."""
+
+    def __init__(self, width: int = 96) -> None:
+        super().__init__()
+        self.place = nn.Sequential(
+            nn.Linear(OUTLINE, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 4)
+        )
+
+    def forward(self, outlines: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the centre in cells, [..., 3]: along the bearing, right of it, above the eye; log width [...]."""
+        far, aside, up, width = self.place(outlines).unbind(-1)
+        return torch.stack([far.clamp(-4, 3).exp(), aside, up], -1), width.clamp(-4, 2)
 
 
 class Belief(NamedTuple):
@@ -142,8 +198,9 @@ class Policy(nn.Module):
 
 
 class PovModel(nn.Module):
-    """Reader, localiser and policy. words: size of the vocabulary."""
+    """Readers, localiser, finder and policy. words: size of the vocabulary; named: of that of the second reader."""
 
-    def __init__(self, words: int) -> None:
+    def __init__(self, words: int, named: int) -> None:
         super().__init__()
         self.reader, self.localiser, self.policy = SentenceReader(words), Localiser(), Policy()
+        self.references, self.finder = ReferenceReader(named), Finder()

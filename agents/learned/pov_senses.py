@@ -192,6 +192,59 @@ def remembered(memory: Floats, seen: Floats) -> Floats:
     return np.concatenate([far, memory[:, REACHES:] + seen[:, REACHES:]], 1)
 
 
+OUTLINE = 29  # of what is seen of blocks of a colour
+LEAST_SEEN = 3  # pixels by which a block can be told
+
+
+def outlines(
+    pictures: Pictures, colors: npt.NDArray[np.int64], yaw_deg: Floats, pitch_deg: Floats, eye_y: Floats
+) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+    """Return what pictures show of blocks of a colour each: outlines, bearings, and whether there are enough pixels.
+
+    outlines: float32 [n, OUTLINE], with smallest, largest and mean slope to the right and upwards of all pixels and of
+    those of upper sides, relative to the mean pixel's bearing. bearings: of the mean pixel, degrees right of the gaze
+    on the level, float32 [n].
+    """
+    n = len(pictures)
+    side = ((np.arange(SIDE) - (SIDE - 1) / 2) / (SIDE / 2)).astype(np.float32)
+    right, up = (part.ravel() for part in np.meshgrid(side, -side))
+    sine, cosine = np.sin(np.radians(pitch_deg))[:, None], np.cos(np.radians(pitch_deg))[:, None]
+    ahead, rise = cosine - up * sine, sine + up * cosine
+    flat = pictures.reshape(n, -1)
+    part = flat.astype(np.int64) - palette.FIRST_BLOCK - palette.ENTRIES_PER_COLOR * (colors[:, None] - 1)
+    mine = (part >= 0) & (part < palette.ENTRIES_PER_COLOR)
+    upper = mine & (part // 2 == palette.SHADE_TOP)
+    count = mine.sum(1)
+    many = np.maximum(count, 1)
+    bearing = np.arctan2((right * mine).sum(1) / many, (ahead * mine).sum(1) / many)
+    turned = np.cos(bearing)[:, None] * ahead + np.sin(bearing)[:, None] * right
+    aside = np.cos(bearing)[:, None] * right - np.sin(bearing)[:, None] * ahead
+    slopes = [part / np.maximum(turned, 0.05) for part in (aside, rise)]
+    columns: list[Any] = []
+    for kind in (mine, upper):
+        size = kind.sum(1)
+        some = size > 0
+        columns += [np.log1p(size) / 4, some]
+        for slope in slopes:
+            slope = np.clip(slope, -6.0, 6.0)
+            low, high = np.where(kind, slope, 9.0).min(1), np.where(kind, slope, -9.0).max(1)
+            mean = np.where(kind, slope, 0.0).sum(1) / np.maximum(size, 1)
+            columns += [np.where(some, value, 0.0) for value in (low, high, mean)]
+    frame = mine.reshape(n, SIDE, SIDE)
+    columns += [frame[:, 0].any(1), frame[:, -1].any(1), frame[:, :, 0].any(1), frame[:, :, -1].any(1)]
+    around = np.radians(yaw_deg) + bearing
+    columns += [np.sin(2 * around), np.cos(2 * around), np.sin(4 * around), np.cos(4 * around)]
+    columns += [
+        np.sin(np.radians(pitch_deg)),
+        np.cos(np.radians(pitch_deg)),
+        eye_y - EYE_Y,
+        1 / many,
+        4 / np.sqrt(many),
+    ]
+    table = np.stack(columns, 1).astype(np.float32)
+    return table, np.degrees(bearing).astype(np.float32), count >= LEAST_SEEN
+
+
 AROUND = np.array([(x, y, z) for y in range(-2, 3) for x in (-1, 0, 1) for z in (-1, 0, 1)], np.float32)
 FACES = np.array(
     [(0, -0.5, 0), (0.45, 0, 0), (-0.45, 0, 0), (0, 0, 0.45), (0, 0, -0.45), (0, 0.5, 0)], np.float32

@@ -14,10 +14,10 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from iglu_marl.benchmark.landmarks import ChangedByColor, PlacedBeside, ShapesBeside
 from iglu_marl.benchmark.splits import (
     AROUND,
     GROUND,
-    Changes,
     Content,
     HeldOut,
     PinnedInstructions,
@@ -295,8 +295,7 @@ _STATE = ("grid", "pose", "inventory", "dialog")
 _PICTURES = ("pov", "compass", "inventory", "dialog")
 _SQUARES = (HeldOut("squares", 6),)
 _FORMS = (HeldOut("forms", 5),)
-_POSES = HeldOut("poses", 0.25)
-_BY_SHAPES = dict.fromkeys(("train", "validation", "test"), ("shapes",))
+_PAIRS = (HeldOut("pairs", 7),)
 _GROUND = "One block anywhere on the ground, of one of 6 colours"
 _FACING = "facing one of 4 directions"
 _WALKING = "walking from anywhere"
@@ -363,37 +362,34 @@ _LISTED: tuple[Level, ...] = (
     # --- a builder that gets instructions and sees pictures
     Level(
         "pictures-ground-v2",
-        f"{_GROUND}, in one sentence of 8 wordings, {_WALKING}.",
-        Spawned(PlacedBlocks(GROUND, wordings=8)),
-        (*_SQUARES, _POSES),
+        f"One block 1 to 3 cells from one of 3 standing blocks, named by its colour in one sentence, {_WALKING}.",
+        Spawned(PlacedBeside()),
+        _PAIRS,
         controls="walking",
         sees=_PICTURES,
-        max_steps=70,
+        max_steps=200,
         budget=20_000_000,
-        seeds=6,
     ),
     Level(
         "pictures-layers-v2",
-        f"A block of the 3 lowest layers removed and another one placed, among 6, {_WALKING}.",
-        Spawned(Changes()),
-        (*_SQUARES, _POSES),
+        f"One of 5 blocks in 3 layers removed and another one placed at a third, named by colour, {_WALKING}.",
+        Spawned(ChangedByColor()),
+        _PAIRS,
         controls="walking",
         sees=_PICTURES,
-        max_steps=90,
+        max_steps=400,
         budget=50_000_000,
-        seeds=6,
     ),
     Level(
         "pictures-structures-v2",
-        f"The full game: structures of 12 to 20 blocks in up to 4 layers, described shape by shape, {_WALKING}.",
-        Spawned(Structures()),
+        f"The full game: 12 to 20 blocks in shapes, each told by its place at one of 3 standing blocks, {_WALKING}.",
+        Spawned(ShapesBeside()),
         _FORMS,
         controls="walking",
         sees=_PICTURES,
         max_steps=1000,
         budget=100_000_000,
         spare=None,
-        architects=_BY_SHAPES,
     ),
     # --- a pair with symbols
     Level(

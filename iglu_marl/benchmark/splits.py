@@ -22,16 +22,14 @@ import numpy.typing as npt
 from iglu_marl.core.arguments import as_count, as_rng
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
-from iglu_marl.core.grid import ZONE_SHAPE, Cell, canonical, cells_of, color_at, index_of
+from iglu_marl.core.grid import Cell, canonical
 from iglu_marl.core.pose import Pose, TeamPose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.selection import digest
 from iglu_marl.language import At, Build, CellEdit, Shape, render
-from iglu_marl.language.grammar.instructions import rendering
 from iglu_marl.language.meaning.blocks import MAX_WORDS, EditKind
 from iglu_marl.language.meaning.shapes import Direction
-from iglu_marl.language.meaning.verbs import Sequence as InstructionSequence
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
 from iglu_marl.tasks.source import FiniteSource
 
@@ -123,6 +121,14 @@ def _squares(task: Task, size: int) -> list[int]:
     return [(color + x + 3 * y + 2 * z) % size for _, x, y, z, color in changed]
 
 
+@lru_cache(maxsize=1024)
+def _pairs(task: Task, size: int) -> list[int]:
+    changed = net_actions(task.start_grid, task.target_grid)
+    keys = (repr((x, y, z, color)).encode() for _, x, y, z, color in changed)
+    digests = (hashlib.blake2b(key, digest_size=4).digest() for key in keys)
+    return [int.from_bytes(digest, "big") * size >> 32 for digest in digests]
+
+
 def _corpora(task: Task, _: HeldOut) -> _Parts:
     own = Split.of(task.task_id or "")
     return _TEST if own is Split.TEST else _VALIDATION if own is Split.VAL else _TRAIN
@@ -137,13 +143,9 @@ def _held(test: Callable[[Task, float], bool], where: _Parts) -> Callable[[Task,
     return lambda task, rule: where if test(task, rule.value) else _TRAIN
 
 
-def _yaw_deg(task: Task) -> float:
-    """Return where a lone builder looks at the start."""
-    return task.pose.yaw_deg if isinstance(task.pose, Pose) else 0.0
-
-
 _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
     "squares": (_ring(_squares), "1 in {:g} colour-cell pairs"),
+    "pairs": (_ring(_pairs), "1 in {:g} pairs of colour and cell, by hash"),
     "targets": (_hash_ring(_mirrored), "1 in {:g} targets"),
     "forms": (_hash_ring(lambda task: _mirrored_shape(task.target_grid != 0)), "1 in {:g} shapes"),
     "larger": (_larger, "structures of {:g} blocks or more"),
@@ -152,12 +154,9 @@ _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
         _held(lambda task, least: words_of(task) >= least, _HELD),
         "instructions of {:g} words or more",
     ),
-    "poses": (
-        _held(lambda task, share: _yaw_deg(task) % 360 >= 360 * (1 - share), _HELD),
-        "{:.0%} of start directions",
-    ),
 }
-_VALIDATES = ("squares", "targets", "forms", "larger", "corpora")
+_ROTATES = ("squares", "targets", "forms")
+_VALIDATES = (*_ROTATES, "pairs", "larger", "corpora")
 
 
 @dataclass(frozen=True)
@@ -167,10 +166,11 @@ class HeldOut:
     | rule | value |
     |---|---|
     | squares | k: 1 in k combinations of colour and cell, another one in each of k folds |
+    | pairs | k: 1 in k such combinations by a hash; the same for all runs |
     | targets, forms | k: 1 in k targets or shapes up to mirror images, others in each of k folds |
     | larger | number of blocks of the test split; validation has one less |
     | corpora | unused: the splits of the corpora |
-    | sentences, poses | smallest number of words, share of directions |
+    | sentences | smallest number of words |
 
     fold: number of the fold.
 
@@ -188,7 +188,7 @@ class HeldOut:
     @property
     def folds(self) -> int:
         """Number of folds; 1 if the rule is the same for all runs."""
-        return int(self.value) if self.rule in _VALIDATES[:3] else 1
+        return int(self.value) if self.rule in _ROTATES else 1
 
     @property
     def validates(self) -> bool:
@@ -311,51 +311,6 @@ class Structures(Content):
             task = source.sample(rng)
             if task.target_size >= self.least:
                 return task
-
-
-@dataclass(frozen=True)
-class Changes(Content):
-    """An instruction to remove a block and place another, among `others` in the lowest `levels` layers.
-
-    A removal alone would be too easy: breaking the block in front of the builder is often right.
-    """
-
-    levels: int = 3
-    others: int = 6
-
-    def sample(self, rng: np.random.Generator) -> Task:
-        """Any task."""
-        return self.draw(rng)[1]()
-
-    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
-        """Any task, with an instruction where it is needed."""
-        grid = np.zeros(ZONE_SHAPE, np.int8)
-        for _ in range(self.others):
-            self._top(grid, rng, self.levels)
-        start = grid.copy()
-        tops = [(x, y, z) for x, y, z in cells_of(grid).tolist() if not color_at(grid, (x, y + 1, z))]
-        gone = tops[int(rng.integers(len(tops)))]
-        grid[index_of(gone)] = 0
-        cell = gone
-        while cell == gone:
-            made = grid.copy()
-            cell, color = self._top(made, rng, self.levels)
-        first = CellEdit(EditKind.REMOVE, gone, old_color=color_at(start, gone))
-        said = rendering(InstructionSequence((first, CellEdit(EditKind.PLACE, cell, color=color))), rng)
-        task = Task("", made, starting_grid=start, invariant=False, ids="iglu")
-        return task, lambda: task.replace(dialog=_dialog(said()))
-
-    @staticmethod
-    def _top(grid: npt.NDArray[np.int8], rng: np.random.Generator, levels: int) -> tuple[Cell, int]:
-        """Put a block on the ground or on another one, in one of the lowest layers."""
-        while True:
-            x, _, z = _cell(GROUND, rng)
-            column = grid[:, index_of((x, -1, z))[1], index_of((x, -1, z))[2]]
-            height = int(np.count_nonzero(column))
-            if height < levels and (height or rng.random() < 0.5) and (x or z):
-                cell, color = (x, height - 1, z), int(rng.integers(1, 7))
-                grid[index_of(cell)] = color
-                return cell, color
 
 
 _WAYS = ("north", "east", "south", "west")

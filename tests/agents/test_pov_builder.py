@@ -14,7 +14,7 @@ import iglu_marl  # noqa: E402
 from iglu_marl import AgentError, Role, Task  # noqa: E402
 from iglu_marl.agents.learned import pov_senses as senses  # noqa: E402
 from iglu_marl.agents.learned import zoo  # noqa: E402
-from iglu_marl.agents.learned.pov_builder import PovBuilder, encode, model_of, words_known  # noqa: E402
+from iglu_marl.agents.learned.pov_builder import Landmark, PovBuilder, encode, model_of, words_known  # noqa: E402
 from iglu_marl.agents.learned.pov_model import PLACE, REMOVE, PovModel, best_places  # noqa: E402
 from iglu_marl.core.actions import Action  # noqa: E402
 from iglu_marl.core.controls import Controls  # noqa: E402
@@ -27,7 +27,8 @@ from iglu_marl.rendering.painter import paint_scenes  # noqa: E402
 def model() -> PovModel:
     """Untrained."""
     torch.manual_seed(0)
-    return PovModel(2 + len(words_known())).eval()
+    words = 2 + len(words_known())
+    return PovModel(words, words).eval()
 
 
 def step(world: Worlds, action: int) -> None:
@@ -171,10 +172,12 @@ def test_it_says_what_it_lacks(model: PovModel) -> None:
 def test_a_change_is_a_removal_and_a_placement(model: PovModel, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"verb": (3, 4), "before": (2, 7), "after": (6, 7), "x": (7, 11), "y": (0, 9), "z": (5, 11)}
     read = [torch.eye(size)[[value]] for value, size in asked.values()]
+    none = [torch.eye(size)[[0, 0]][None] for size in model.references.SIZES]
     monkeypatch.setattr(model.reader, "forward", lambda words: read)
+    monkeypatch.setattr(model.references, "forward", lambda words: none)
     builder = PovBuilder(model)
     builder._hear("anything")
-    assert builder._requests == [(2, 2, (2, -1, 0)), (1, 6, (2, -1, 0))]
+    assert builder._requests == [(2, 2, (2, -1, 0), 0), (1, 6, (2, -1, 0), 0)]
 
 
 # --- released weights ------------------------------------------------------------------------------------
@@ -182,7 +185,7 @@ def test_a_change_is_a_removal_and_a_placement(model: PovModel, monkeypatch: pyt
 
 @pytest.fixture(scope="module")
 def walker() -> PovModel:
-    return model_of(zoo.pretrained("pov-walker-v1").tensors)
+    return model_of(zoo.pretrained("pov-walker-v2").tensors)
 
 
 def test_released_weights_read_requests(walker: PovModel) -> None:
@@ -192,6 +195,50 @@ def test_released_weights_read_requests(walker: PovModel) -> None:
     likeliest = [part.argmax(1).tolist() for part in read]
     assert likeliest[:3] == [[PLACE, REMOVE], [0, 6], [3, 0]]
     assert [part[0] for part in likeliest[3:]] == [2 + 5, 0, -3 + 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "requests"),
+    [
+        ("Put a red block two to the north of the blue cube.", [(PLACE, 6, (0, 0, -2), 1)]),
+        (
+            "Break the green one. Then add a purple block on top of the orange box.",
+            [(REMOVE, 3, (0, 0, 0), 3), (PLACE, 5, (0, 1, 0), 4)],
+        ),
+        ("Place a red block on the ground, one east of the centre.", [(PLACE, 6, (1, -1, 0), 0)]),
+    ],
+)
+def test_released_weights_read_what_is_told_by_landmarks(
+    walker: PovModel, text: str, requests: list[Any]
+) -> None:
+    builder = PovBuilder(walker)
+    builder._hear(text)
+    assert builder._requests == requests
+
+
+@pytest.mark.parametrize("turned_deg", [-10.0, 0.0, 20.0])
+def test_released_weights_find_a_block_in_a_picture(walker: PovModel, turned_deg: float) -> None:
+    grid = np.zeros((1, 9, 11, 11), np.int8)
+    grid[0, 0, 7, 2] = 5  # 2 east and 3 north of the centre
+    yaw, pitch, eye_y = (np.array([value], np.float32) for value in (turned_deg, -10.0, senses.EYE_Y))
+    pose = np.array([[0.0, senses.EYE_Y, 0.0, turned_deg % 360, -10.0]])
+    seen = senses.palette_indices(paint_scenes(grid, pose, (senses.SIDE, senses.SIDE)))
+    for color, there in ((5, True), (2, False)):
+        outline, bearing, found = senses.outlines(seen, np.array([color]), yaw, pitch, eye_y)
+        assert found.tolist() == [there]
+        if there:
+            assert turned_deg + bearing[0] == pytest.approx(np.degrees(np.arctan2(2, 3)), abs=3)
+            with torch.no_grad():
+                place, _ = walker.finder(torch.from_numpy(outline))
+            assert float(place[0, :2].norm()) == pytest.approx(np.hypot(2, 3), abs=0.3)
+            assert float(place[0, 2]) == pytest.approx(-1 - senses.EYE_Y, abs=0.2)
+
+
+def test_sharper_estimates_of_a_landmark_count_more() -> None:
+    landmark = Landmark()
+    landmark.see(np.array([4.0, -1.0, 0.0]), 1.0)
+    landmark.see(np.array([3.0, -1.0, 0.0]), 0.1)
+    assert landmark.place == pytest.approx([3.01, -1, 0], abs=0.01)
 
 
 def test_words_that_came_later_are_unknown_words(walker: PovModel) -> None:

@@ -103,7 +103,7 @@ def test_all_agents_together_are_small() -> None:
 
 
 def test_the_page_of_the_builder_that_sees_quotes_its_card() -> None:
-    results = zoo.pretrained("pov-walker-v1").card["results"]
+    results = zoo.pretrained("pov-walker-v2").card["results"]
     page = (ROOT / "docs" / "pov_builder.md").read_text(encoding="utf-8")
     told = {
         name: "{:.2f} ({:.2f} to {:.2f})".format(found["value"], *found["interval"])
@@ -152,9 +152,9 @@ def run(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "line",
     [
-        "record game.jsonl --builder pov-walker-v1 --max-steps 20 --json",
-        "evaluate --builder pov-walker-v1 --builder scripted --task-source random --count 1 --max-steps 20 --json",
-        "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 20 --json",
+        "record game.jsonl --builder pov-walker-v2 --max-steps 20 --json",
+        "evaluate --builder pov-walker-v2 --builder scripted --task-source random --count 1 --max-steps 20 --json",
+        "predict --corpus bundled --count 1 --builder pov-walker-v2 --max-steps 20 --json",
     ],
 )
 def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:
@@ -168,8 +168,8 @@ def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--builder pov-walker-v1 --controls flying", "walks with the 18 actions; controls is 'flying'"),
-        ("--builder pov-walker-v1 --sees dialog", "needs 'pov' in its observation and got"),
+        ("--builder pov-walker-v2 --controls flying", "walks with the 18 actions; controls is 'flying'"),
+        ("--builder pov-walker-v2 --sees dialog", "needs 'pov' in its observation and got"),
     ],
 )
 def test_what_is_asked_for_is_done_or_refused(tmp_path: Path, words: str, said: str) -> None:
@@ -183,7 +183,7 @@ def test_what_is_asked_for_is_done_or_refused(tmp_path: Path, words: str, said: 
 
 def test_the_game_in_which_agents_can_play() -> None:
     own = {"controls": "discrete", "builder_sees": ("grid", "dialog"), "max_turns": 3}
-    agents = {Role.ARCHITECT: ["scripted"], Role.BUILDER: ["scripted", "pov-walker-v1", RandomBuilder]}
+    agents = {Role.ARCHITECT: ["scripted"], Role.BUILDER: ["scripted", "pov-walker-v2", RandomBuilder]}
     sees = ("grid", "dialog", "pov", "inventory", "compass")
     learned = {"controls": "walking", "chat": "text", "builder_sees": sees, "max_turns": 3}
     assert game_options(agents, own, {"controls": None}) == learned

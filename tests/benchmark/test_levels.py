@@ -19,7 +19,6 @@ from iglu_marl.benchmark.splits import (
     GROUND,
     MOST_LISTED,
     SPLITS,
-    Changes,
     HeldOut,
     PinnedInstructions,
     PlacedBlocks,
@@ -32,9 +31,7 @@ from iglu_marl.benchmark.splits import (
     some_of,
     split_tasks,
 )
-from iglu_marl.core.edits import net_actions
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
-from iglu_marl.language import Context, understand
 
 HUMAN = "human-turns-v2"  # needs a corpus
 NAMES = [level.name for level in levels() if level.name != HUMAN]
@@ -128,9 +125,9 @@ TASKS = {
     "see-few-v2": "f61fb8",
     "told-ground-v2": "0eca98",
     "told-shapes-v2": "f51fef",
-    "pictures-ground-v2": "cdbe7c",
-    "pictures-layers-v2": "cfcc69",
-    "pictures-structures-v2": "046255",
+    "pictures-ground-v2": "5c6df0",
+    "pictures-layers-v2": "377cc6",
+    "pictures-structures-v2": "79d86b",
     "symbols-two-v2": "bf0025",
     "symbols-ground-v2": "0ab054",
 }
@@ -154,14 +151,6 @@ def test_tasks_are_listed_up_to_a_number() -> None:
 
 
 def test_rules_hold_out_what_they_say() -> None:
-    facing = [Task("", [(0, -1, 0, 1)], pose=Pose(yaw_deg=yaw)) for yaw in (0.0, 269.9, 270.0, 359.9, 360.0)]
-    assert [HeldOut("poses", 0.25).splits(task) == ("validation", "test") for task in facing] == [
-        False,
-        False,
-        True,
-        True,
-        False,
-    ]
     tower = Task("<Architect> one two three", [(0, -1, 0, 1), (0, 0, 0, 1)], invariant=False)
     row = tower.replace(target_grid=[(0, -1, 0, 1), (1, -1, 0, 1)])
     other_row = tower.replace(target_grid=[(3, -1, 1, 2), (3, -1, 2, 5)])
@@ -202,16 +191,6 @@ def test_starting_blocks_are_part_of_the_content() -> None:
     assert content_key(bent) != content_key(one)
     assert others([one, other, bent]) == [[bent], [bent], [one, other]]
     assert others([one]) == [[one]]
-
-
-def test_changes_are_a_removal_and_a_placement() -> None:
-    rng = np.random.default_rng(3)
-    for task in (Changes().sample(rng) for _ in range(20)):
-        parts = sorted(net_actions(task.start_grid, task.target_grid))
-        assert [part.place for part in parts] == [False, True]
-        assert understand(task.instruction, task.start_grid, Context()).found[0].grid.tolist() == (  # type: ignore[index,union-attr]
-            task.target_grid.tolist()
-        )
 
 
 def test_splits_name_what_is_wrong() -> None:
@@ -348,10 +327,6 @@ def test_what_is_asked_for_follows_from_the_seed() -> None:
 
 def test_some_levels_begin_anywhere() -> None:
     level = find("pictures-ground-v2")
-    poses = {split: [task.pose for task in some_of(level.tasks(split), 30)] for split in SPLITS}
-    turned = {split: [pose.yaw_deg for pose in found if pose] for split, found in poses.items()}
-    assert len(set(poses["train"])) == 30
-    assert max(turned["train"]) < 270 <= min(turned["test"])
     env = make(level, "test")
     env.reset(seed=0)
     worlds = env.unwrapped.episode.worlds

@@ -232,7 +232,7 @@ def read_json(found: Result) -> Result:
 @pytest.mark.slow
 def test_a_trained_builder_by_name_sees_what_the_level_shows() -> None:
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
-    found = run("pictures-ground-v2", ["pov-walker-v1"], episodes=2)
+    found = run("pictures-ground-v2", ["pov-walker-v2"], episodes=2)
     assert dict(found.runs[0].controls) == {"muted": 0.0, "scrambled": 0.0, "unsighted": 0.0}
 
 

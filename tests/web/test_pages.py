@@ -275,8 +275,8 @@ def test_a_model_reads_anything_so_nothing_is_shown(
 def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:
     """One that sees pictures alone."""
     pytest.importorskip("torch")
-    with serving(folder=tmp_path, agents={Role.BUILDER: ("pov-walker-v1",)}) as address:
-        begin(window, address, "architect", "pov-walker-v1")
+    with serving(folder=tmp_path, agents={Role.BUILDER: ("pov-walker-v2",)}) as address:
+        begin(window, address, "architect", "pov-walker-v2")
         say(window, "Place a red block two north of the middle.")
         window.wait("return play.world.grid.some((cell) => cell !== 0)", 60)
         keep(window, "architect-learned")
