@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.baselines import expert_actions, imitate, open_loop, random_play
+from benchmarks.baselines import cells_of_tasks, expert_actions, imitate, open_loop, random_play
 from iglu_marl.benchmark.audits import AUDITS, CONTROLS, FORMAT, VERSION, Audit, read_audits
 from iglu_marl.benchmark.catalog import Level, find
 from iglu_marl.benchmark.controls import Scheduled
-from iglu_marl.benchmark.games import cells_of_tasks, silent_architect
+from iglu_marl.benchmark.games import silent_architect
 from iglu_marl.benchmark.protocol import SeatedAgents
 from iglu_marl.benchmark.splits import content_key, others, some_of
 from iglu_marl.core.files import usable_path, write_text
