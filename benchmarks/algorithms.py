@@ -6,9 +6,9 @@ its games in the folder. The pairs of `PAIRS` were named before any of these run
 
 from __future__ import annotations
 
-import json
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -29,8 +29,8 @@ with extra("rl", script=True):
 
 METHODS: dict[str, dict[str, str]] = {
     "IPPO": {"algorithm": "ippo", "memory": "none"},
-    "IPPO with GRU": {"algorithm": "ippo", "memory": "gru"},
     "MAPPO": {"algorithm": "mappo", "memory": "none"},
+    "IPPO with GRU": {"algorithm": "ippo", "memory": "gru"},
     "MAPPO with GRU": {"algorithm": "mappo", "memory": "gru"},
 }
 PAIRS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -40,7 +40,6 @@ PAIRS: dict[str, tuple[tuple[str, str], ...]] = {
     "team-relay-v2": (("MAPPO", "IPPO"), ("IPPO with GRU", "IPPO")),
 }
 """The pairs that are compared on each level, the one that is expected to be better first."""
-RATES = (2e-3, 5e-3)
 SIZES = {"WIDTH": 64, "BATCH": 512}
 GAMES = 512  # side by side
 
@@ -81,46 +80,70 @@ def compare(level: str, results: dict[str, Any]) -> str:
     """Return the table of the named pairs."""
     rows = []
     for better, other in PAIRS[level]:
+        if not {better, other} <= results.keys():
+            continue
         share = improvement(results[better].scores(), results[other].scores())
         rows.append([Code(level), better, other, share.text(lambda value: f"{value:.2f}")])
     return markdown_table(Table(("level", "method", "other", "probability of improvement"), rows))
 
 
-def main(level: str, output: Path = Path("runs/algorithms"), seeds: int = 0, steps: int = 0, tried: int = 0,
-         episodes: int = 60) -> None:  # fmt: skip
+def measure(level: str, method: str, trainers: Sequence[Any], path: Path, episodes: int, command: str) -> Any:
+    """Play the games of a method on the test split, and write the result file."""
+    return benchmark.run(
+        level,
+        [(Seats(trainer, "architect"), Seats(trainer, "builder")) for trainer in trainers],
+        name=method,
+        episodes=episodes,
+        curves=[curve_of(trainer) for trainer in trainers],
+        command=command,
+        output=path,
+        record=True,
+        budget=max(trainer.steps for trainer in trainers),
+        supervision=("reward",),
+    )
+
+
+def main(
+    level: str,
+    output: Path = Path("runs/algorithms"),
+    rates: str = "0.005",
+    tried: int = 0,
+    seeds: int = 0,
+    steps: int = 0,
+    episodes: int = 60,
+) -> None:
     """Train and measure all methods on a level.
 
-    level: name. output: folder of the result files. seeds: runs of each method; 0: as many as the level asks for.
-    steps, tried: of the training of a run, and of one that chooses the rate; 0: the level's budget. episodes: games of
-    each run.
+    level: name. output: folder of the result files. rates: learning rates, of which the best on the validation split is
+    used, by one run each. seeds: runs of each method; 0: as many as the level asks for. steps, tried: of the training
+    of a run, and of one that chooses the rate; 0: the level's budget. episodes: games of each run.
     """
     torch.set_num_threads(1)
     for name, value in SIZES.items():
         setattr(marl_ppo, name, value)
     count, budget = seeds or benchmark.find(level).seeds, steps or benchmark.find(level).budget
-    options = f"--steps {budget} --tried {tried or budget} --episodes {episodes} --seeds {count}"
+    options = (
+        f"--rates {rates} --tried {tried or budget} --steps {budget} --seeds {count} --episodes {episodes}"
+    )
     command = f"python -m benchmarks.algorithms {level} {options}"
+    numbers = list(map(float, rates.split(",")))
     results: dict[str, Any] = {}
     output.mkdir(parents=True, exist_ok=True)
     for method in METHODS:
-        started, shares = time.process_time(), {}
-        for rate in RATES:
+        started, shares = time.process_time(), dict.fromkeys(numbers, 0.0)
+        for rate in numbers if len(numbers) > 1 else ():
             trainer = trained(level, method, 0, rate, tried or budget)
-            split = benchmark.find(level).tasks("validation")
-            shares[rate] = trainer.measure(marl_ppo.some_of(split, GAMES))
+            shares[rate] = trainer.measure(marl_ppo.some_of(benchmark.find(level).tasks("validation"), GAMES))
         rate = max(shares, key=lambda one: shares[one])
         trainers = [trained(level, method, seed, rate, budget) for seed in range(count)]
-        agents = [(Seats(one, "architect"), Seats(one, "builder")) for one in trainers]
-        curves = [curve_of(one) for one in trainers]
         path = output / f"{level}_{method.lower().replace(' ', '-')}.json"
-        results[method] = benchmark.run(
-            level, agents, name=method, episodes=episodes, curves=curves, command=command, output=path, record=True,
-            budget=max(one.steps for one in trainers), supervision=("reward",),
-        )  # fmt: skip
+        results[method] = measure(level, method, trainers, path, episodes, command)
+        success = results[method].interval().text("{:.3f}".format)
         used = time.process_time() - started
-        shown = ", ".join(f"{rate:g}: {share:.3f}" for rate, share in shares.items())
-        print(f"{level} {method}: {results[method].interval().text('{:.3f}'.format)}, {results[method].scores()}", flush=True)
-        print(f"  rates on validation {shown}; {used:.0f} CPU-seconds, steps {[one.steps for one in trainers]}", flush=True)
+        print(f"{level} {method}: {success}, by run {results[method].scores()}", flush=True)
+        print(
+            f"  validation by rate {shares}; {used:.0f} CPU-seconds, {trainers[0].steps:,} steps", flush=True
+        )
     print(compare(level, results))
 
 

@@ -298,9 +298,11 @@ class LevelGame(Game):
         groups: dict[str, list[str]] = {}
         for agent in env.possible_agents:
             groups.setdefault(agent.rpartition("_")[0], []).append(agent)
-        heads = {group: (int(env.action_space(agents[0]).n),) for group, agents in groups.items()}
+        heads: dict[str, tuple[int, ...]] = {
+            group: (int(env.action_space(agents[0]).n),) for group, agents in groups.items()
+        }
         steps = self.level.max_steps
-        self.rules = Rules(steps, groups, heads, {group: (0, steps) for group in groups}, 5e-3, 0.02)
+        self.rules = Rules(steps, groups, heads, dict.fromkeys(groups, (0, steps)), 5e-3, 0.02)
 
     def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
         """Return tasks of the training split of a seed, and of its test split."""
@@ -313,7 +315,7 @@ class LevelGame(Game):
         level = replace(self.level, game=rewards).fold(settings["seed"])
         return make(level, num_envs=count, copy=False)
 
-    def inputs(self, seen: Seen) -> dict[str, Numbers]:
+    def inputs(self, seen: Any) -> dict[str, Numbers]:
         """Return the vectors."""
         return {agent: own.copy() for agent, own in seen.items()}
 
@@ -323,6 +325,8 @@ class LevelGame(Game):
 
 
 KINDS: dict[str, type[Game]] = {"code": Code, "code-hands": CodeByHand, "each": Each, "divide": Divide}
+
+
 class Seat:
     """A trained agent in one seat of a level, which chooses the most probable actions.
 

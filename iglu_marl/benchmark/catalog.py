@@ -237,7 +237,8 @@ def make(
 
     If a scripted architect speaks during a single-builder episode, each environment has its own. Builders with grid
     actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target with
-    `sees_target`) and gets empty infos. Agents of a team observe a vector of one length, and choose a number. In two-agent games, the builder's info has the `event` of its last action.
+    `sees_target`) and gets empty infos. In two-agent games, the builder's info has the `event` of its last action.
+    Agents of a team observe vectors of the same length, and choose a number.
 
     Args:
         level: a level or its name.
@@ -327,7 +328,10 @@ def _cells(cells: Sequence[Cell], colors: Sequence[int]) -> tuple[Any, ...]:
 _NINE = tuple((x, -1, z) for x in (-1, 0, 1) for z in (-1, 0, 1))
 _WEST, _EAST = (tuple((x, -1, z) for x in columns for z in (-2, -1, 1, 2)) for columns in ((-2, -1), (1, 2)))
 _OWN: tuple[dict[str, int], ...] = ({"blue": 20, "yellow": 20}, {"green": 20, "orange": 20})
-_HALVES = {"builder_0": {"blue": 20, "yellow": 20, "green": 20}, "builder_1": {"orange": 20, "purple": 20, "red": 20}}
+_HALVES = {
+    "builder_0": {"blue": 20, "yellow": 20, "green": 20},
+    "builder_1": {"orange": 20, "purple": 20, "red": 20},
+}
 _UNSEEN = ("target_mask", "target_sides")
 _ONE_SYMBOL: dict[str, Any] = {"max_message_length": 1, "architects": 2, "builders": 1}
 
@@ -481,7 +485,7 @@ _LISTED: tuple[Level, ...] = (
     Level(
         "team-sides-v2",
         "A block that is missing; one architect sees from the north, another one from the west; one symbol of each.",
-        PartBlocks(_NINE, ((1, 6), (1, 3, 6)), standing=1, apart=True),
+        PartBlocks(_NINE, ((1, 6), (1, 2, 3, 4, 5, 6)), standing=1, apart=True),
         (HeldOut("targets", 5),),
         controls="cells",
         sees=("dialog",),

@@ -267,7 +267,7 @@ class SeatedAgents:
         self._made = reference_env if plays_itself(builder) else make
         other = pairs[(place + 1) % len(pairs)][1]
         self.level, self._split, twin = level, split, self._made(level, "train")
-        self._envs: dict[tuple[int, bool], Any] = {}
+        self._envs: dict[tuple[int, bool, bool], Any] = {}
         self._team = team_of(level, twin, architect, builder)
         two = hasattr(twin, "possible_agents") and not level.is_team
         speakers = _architects(level, split, architect) if two else {"": None}

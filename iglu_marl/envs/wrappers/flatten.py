@@ -54,7 +54,10 @@ class Style(NamedTuple):
         if not isinstance(self.crop, (tuple, list)) or len(self.crop) != 2:
             raise ConfigError(f"crop is {self.crop!r}, expected (layers, radius) or None")
         layers, radius = self.crop
-        crop = as_count("crop[0]", layers, 1, ZONE_SHAPE[0]), as_count("crop[1]", radius, 0, ZONE_SHAPE[1] // 2)
+        crop = (
+            as_count("crop[0]", layers, 1, ZONE_SHAPE[0]),
+            as_count("crop[1]", radius, 0, ZONE_SHAPE[1] // 2),
+        )
         return self._replace(crop=crop)
 
     def part(self, key: str) -> tuple[slice, ...]:
