@@ -90,7 +90,7 @@ class Level:
     about: str
     content: Content
     held_out: tuple[HeldOut, ...]
-    controls: Literal["grid", "walking", "flying", "cells", "discrete"]
+    controls: Literal["grid", "walking", "flying", "cells"]
     sees: tuple[str, ...]
     max_steps: int
     budget: int
@@ -161,7 +161,7 @@ class Level:
         chosen: dict[str, Any] = {
             "tasks": self.tasks(split),
             "controls": controls,
-            "select_and_place": controls == "discrete",
+            "select_and_place": self.controls == "grid",
             "chat": "tokens",
             "builder_sees": self.sees,
             "max_steps": self.max_steps,
@@ -504,12 +504,12 @@ _LISTED: tuple[Level, ...] = (
     ),
     Level(
         "team-assist-v2",
-        "Two blocks and their mirror images; one builder sees the target, the other one what stands, without a word.",
+        "A block and its mirror image are missing; one builder sees the target, the other one only what stands.",
         MirroredBlocks(_WEST, ((1, 4), (2, 5), (3, 6))),
         (HeldOut("targets", 5),),
         controls="cells",
         sees=("grid",),
-        max_steps=3,
+        max_steps=2,
         budget=200_000,
         game={"architects": 0, "builders": 2, "sees": {"builder_0": "all"}, "inventories": _HALVES},
         table=(*_cells(_WEST, (1, 2, 3)), *_cells(_EAST, (4, 5, 6))[1:]),

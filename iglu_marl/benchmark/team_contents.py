@@ -47,12 +47,13 @@ class MirroredBlocks(Content):
     """Blocks in the west, and their mirror images in the east, of the colours that belong to theirs.
 
     cells: possible cells in the west. colors: their possible colours, and the colours of the images. count: blocks in
-    the west.
+    the west. standing: how many of them, the last ones, stand at the start with their images.
     """
 
     cells: tuple[Cell, ...]
     colors: tuple[tuple[int, int], ...]
     count: int = 2
+    standing: int = 1
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
@@ -60,4 +61,5 @@ class MirroredBlocks(Content):
         for number in rng.permutation(len(self.cells))[: self.count]:
             (x, y, z), (color, image) = self.cells[number], self.colors[int(rng.integers(len(self.colors)))]
             blocks += [(x, y, z, color), (-x, y, z, image)]
-        return Task("", blocks, invariant=False, pose=OUTSIDE, ids="iglu")
+        first = len(blocks) - 2 * self.standing
+        return Task("", blocks, starting_grid=blocks[first:], invariant=False, pose=OUTSIDE, ids="iglu")

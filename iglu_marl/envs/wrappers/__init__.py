@@ -108,7 +108,6 @@ def flatten(
     words: Words = "counts",
     dtype: Numbers = "float32",
     crop: tuple[int, int] | None = None,
-    turns: bool = False,
 ) -> Any:
     """Flatten each agent's observation to one Box of numbers of 0 or more.
 
@@ -120,7 +119,6 @@ def flatten(
             one-hot token at each position; "scaled": the id at each position as a fraction.
         dtype: "float32", or "uint8": a quarter of the memory.
         crop: (layers, radius): keep the lowest layers of build and target, up to `radius` cells from the centre.
-        turns: whether poses have the sine and cosine of the yaw in place of its angle.
 
     Other entries are scaled from their bounds to 0..1, in uint8 to 0..255 and rounded. Entries are in the order of
     their keys, see `env.changes[agent].layout`. In infos, `event` becomes its index in `iglu_marl.game.episode.EVENTS`,
@@ -128,7 +126,7 @@ def flatten(
     `copy=False`, many worlds return the same vectors in every step. Raises `ConfigError` for texts (see `tokenize`).
 
     """
-    style = Style(_keys(drop), grids, words, dtype, crop, turns).check()
+    style = Style(_keys(drop), grids, words, dtype, crop).check()
 
     def change(given: AgentSpaces) -> AgentChange:
         role = given.agent.rpartition("_")[0]
@@ -181,7 +179,6 @@ def align(
     words: Words = "counts",
     dtype: Numbers = "float32",
     crop: tuple[int, int] | None = None,
-    turns: bool = False,
     actions: Kind = "multidiscrete",
 ) -> Any:
     """Give all agents the same Box and the same action space, for one network or for stacking.
@@ -195,7 +192,7 @@ def align(
     """
     if actions not in KINDS:
         raise ConfigError(f"actions is {actions!r}, expected one of {', '.join(map(repr, KINDS))}")
-    style, all_spaces = Style(_keys(drop), grids, words, dtype, crop, turns).check(), spaces_of(env)
+    style, all_spaces = Style(_keys(drop), grids, words, dtype, crop).check(), spaces_of(env)
     if len(all_spaces) == 1:
         raise ConfigError("env has one agent, expected more to align; use flatten() for one")
 

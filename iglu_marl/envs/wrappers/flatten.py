@@ -24,7 +24,6 @@ Array = npt.NDArray[Any]
 _WORDS = ("dialog", "chat", "goal")
 _EVENT_NUMBERS: dict[str | None, int] = {None: 0, **{name: number for number, name in enumerate(EVENTS)}}
 _KINDS = 6  # of blocks
-_POSES = ("agentPos", "others")
 _CROPPED = ("grid", "target_grid", "target_mask", "target_sides")
 
 
@@ -36,7 +35,6 @@ class Style(NamedTuple):
     words: Words = "counts"
     dtype: Numbers = "float32"
     crop: tuple[int, int] | None = None
-    turns: bool = False
 
     def check(self) -> Style:
         """Return the options. Raises `ConfigError` for a wrong value."""
@@ -138,24 +136,6 @@ class Cells(Entry):
         out[rows[there], columns[there] + new[there]] = 1
 
 
-class Poses(Entry):
-    """Poses, with sine and cosine of the yaw in place of its angle, in 0..1."""
-
-    def __init__(self, path: tuple[str, ...], space: spaces.Box, style: Style) -> None:
-        super().__init__(path, space, style)
-        self._count = self.size // 5
-        self.size = 6 * self._count
-
-    def write(self, value: Array, out: Array, first: int) -> None:
-        """Write x, y, z and pitch as fractions of their bounds, then sine and cosine."""
-        scaled = np.clip((value.astype(np.float32) - self._low) / self._extent, 0, 1)
-        yaw = np.radians(value[..., 4:].astype(np.float32))
-        turned = np.concatenate([scaled[..., :4], 0.5 + np.sin(yaw) / 2, 0.5 + np.cos(yaw) / 2], axis=-1)
-        if self.high > 1:
-            turned = np.rint(turned * self.high)
-        out[:, first : first + self.size] = turned.reshape(len(value), -1)
-
-
 class Tokens(Entry):
     """Tokens, counted, or one-hot by position."""
 
@@ -186,8 +166,6 @@ def _entry(path: tuple[str, ...], space: Any, style: Style) -> Entry:
         )
     if not isinstance(space, spaces.Box) or not space.is_bounded():
         raise ConfigError(f"{path[-1]!r} is {space}, expected a bounded Box")
-    if style.turns and path[-1] in _POSES:
-        return Poses(path, space, style)
     if path[-1] in (*GRIDS, "target_sides") and style.grids == "one-hot":
         return Cells(path, space, style)
     if path[-1] in _WORDS and style.words != "scaled":
