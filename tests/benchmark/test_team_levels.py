@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from requirements import require
 
+from iglu_marl import ConfigError, parallel_env
 from iglu_marl.benchmark import Level, find, levels, make, run, verify
 from iglu_marl.benchmark.splits import content_digest, in_split, some_of
 from iglu_marl.core.dialogue import Role
+from iglu_marl.envs.wrappers import discretize, flatten
 
 LEVELS = [level for level in levels("team") if level.vectors]
 
@@ -134,6 +136,17 @@ def test_many_games_show_the_same_as_one(level: Level) -> None:
         for agent, vector in alone.items():
             assert one.observation_space(agent).contains(vector)
             np.testing.assert_array_equal(seen[agent][number], vector)
+
+
+@pytest.mark.parametrize("crop", [(0, 1), (1, 6), (1,), 3])
+def test_a_crop_lies_in_the_zone(crop: Any) -> None:
+    with pytest.raises(ConfigError, match="crop"):
+        flatten(parallel_env(chat="tokens"), crop=crop)
+
+
+def test_a_table_of_cells_lies_in_the_zone() -> None:
+    with pytest.raises(ConfigError, match=r"table\[1\] is \(0, 11, 0, 1\), which lies outside"):
+        discretize(parallel_env(controls="cells"), table=[None, (0, 11, 0, 1)])
 
 
 @pytest.mark.filterwarnings(
