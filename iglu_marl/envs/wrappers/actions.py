@@ -179,8 +179,8 @@ class Digits(AgentChange):
         self._where, self._act, self._say = given.agent, None, None
         self._encode: _Table | _Cells | _Product | None = None
         space = given.action_space
-        on_cells = isinstance(space, spaces.MultiDiscrete) and given.agent.startswith("builder")
-        if on_cells and table is not None:
+        is_builder = given.agent.startswith("builder")
+        if is_builder and table is not None and isinstance(space, spaces.MultiDiscrete):
             self.table, self._act = list(table), space
             self._encode = _Cells(space, self.table)
             self._acts, self._sizes, self._single = 1, self._encode.sizes, True

@@ -76,7 +76,7 @@ class Entry:
 
     def __init__(self, path: tuple[str, ...], space: spaces.Box, style: Style) -> None:
         self.path, self.shape = path, space.shape
-        self._part = (..., *style.part(path[-1]))
+        self._part: Any = (..., *style.part(path[-1]))
         low, high = space.low[self._part], space.high[self._part]
         self.size, self.high = low.size, 255 if style.dtype == "uint8" else 1
         self._low = low.astype(np.float32)
