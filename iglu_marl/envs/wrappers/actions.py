@@ -176,7 +176,8 @@ class Digits(AgentChange):
     ) -> None:
         super().__init__(given)
         self.table: list[Any] | None = None
-        self._where, self._act, self._say = given.agent, None, None
+        self._act: spaces.Space[Any] | None = None
+        self._where, self._say = given.agent, None
         self._encode: _Table | _Cells | _Product | None = None
         space = given.action_space
         is_builder = given.agent.startswith("builder")
