@@ -22,6 +22,7 @@ import csv
 import hashlib
 import json
 import time
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -31,7 +32,10 @@ import typer
 
 import iglu_marl
 from iglu_marl import Task
+from iglu_marl.benchmark import find, levels, make
+from iglu_marl.benchmark.splits import some_of
 from iglu_marl.core.controls import GRID_ACTIONS
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.extras import extra
 from iglu_marl.envs import VectorGame
 from iglu_marl.envs.wrappers import discretize
@@ -42,6 +46,7 @@ with extra("rl", script=True):
     from torch import nn
     from torch.distributions import Categorical
 
+LEVEL_TASKS = 4096  # of a level, drawn once
 BATCH, WIDTH, HEADS = 256, 128, 4  # games of a part of an update; sizes of the networks
 DISCOUNT, LAMBDA, CLIP, VALUE, MAX_NORM = 0.99, 0.95, 0.2, 0.5, 0.5
 SAVE_EVERY = 10  # updates
@@ -284,7 +289,76 @@ class Divide(Team):
         return inputs
 
 
+class LevelGame(Game):
+    """A level of the benchmark in which every agent observes a vector and chooses a number, such as team-divide-v2."""
+
+    def __init__(self, name: str) -> None:
+        self.level = find(name)
+        env = make(self.level)
+        groups: dict[str, list[str]] = {}
+        for agent in env.possible_agents:
+            groups.setdefault(agent.rpartition("_")[0], []).append(agent)
+        heads: dict[str, tuple[int, ...]] = {
+            group: (int(env.action_space(agents[0]).n),) for group, agents in groups.items()
+        }
+        steps = self.level.max_steps
+        self.rules = Rules(steps, groups, heads, dict.fromkeys(groups, (0, steps)), 5e-3, 0.02)
+
+    def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
+        """Return tasks of the training split of a seed, and of its test split."""
+        level = self.level.fold(seed)
+        return some_of(level.tasks("train"), LEVEL_TASKS), some_of(level.tasks("test"), LEVEL_TASKS // 8)
+
+    def make(self, count: int, settings: dict[str, Any], training: bool) -> Any:
+        """Return games with the vectors and numbers of the level."""
+        rewards = {**self.level.game, "rewards": settings["rewards"]}
+        level = replace(self.level, game=rewards).fold(settings["seed"])
+        return make(level, num_envs=count, copy=False)
+
+    def inputs(self, seen: Any) -> dict[str, Numbers]:
+        """Return the vectors."""
+        return {agent: own.copy() for agent, own in seen.items()}
+
+    def actions(self, chosen: dict[str, Numbers], step: int) -> dict[str, Any]:
+        """Return the numbers."""
+        return {agent: own[:, 0] for agent, own in chosen.items()}
+
+
 KINDS: dict[str, type[Game]] = {"code": Code, "code-hands": CodeByHand, "each": Each, "divide": Divide}
+
+
+class Seat:
+    """A trained agent in one seat of a level, which chooses the most probable actions.
+
+    learner: that of its group. remembers: whether the network gets all steps of the game.
+    """
+
+    def __init__(self, learner: Learner, remembers: bool) -> None:
+        self.learner, self.remembers = learner, remembers
+        self.seen: list[torch.Tensor] = []
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Forget the last game."""
+        self.seen = []
+
+    @torch.no_grad()
+    def act(self, observation: Numbers) -> int:
+        """Return a number for a vector."""
+        inputs = torch.as_tensor(np.array(observation), dtype=torch.float32)[None]
+        self.seen = [*(self.seen if self.remembers else ()), inputs]
+        (policy,) = self.learner.policy(torch.stack(self.seen))
+        return int(policy.logits[-1, 0].argmax())
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+GAMES = (*KINDS, *(level.name for level in levels("team") if level.vectors))
+
+
+def made(name: str) -> Game:
+    """Return a game, or that of a level of the benchmark."""
+    return KINDS[name]() if name in KINDS else LevelGame(name)
 
 
 # ---------------------------------------------------------------------------------------------------------- networks
@@ -389,9 +463,11 @@ class Trainer:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         torch.manual_seed(settings["seed"])
-        self.settings, self.game = settings, KINDS[settings["game"]]()
+        self.settings, self.game = settings, made(settings["game"])
         self.train_tasks, self.held_out = self.game.tasks(settings["seed"])
         self.games = settings["games"]
+        if settings.get("rate"):
+            self.game.rules = self.game.rules._replace(rate=settings["rate"])
         self.env, self.judge = (self.game.make(self.games, settings, flag) for flag in (True, False))
         self.steps, self.seconds = 0, 0.0
         self.curve: list[dict[str, float]] = []
@@ -554,7 +630,7 @@ def main(
     torch.set_num_threads(1)  # networks as small as these are slower on several
     given: dict[str, Any] = {"game": game, "algorithm": algorithm, "memory": memory}
     given |= {"rewards": rewards, "reward": reward, "seed": seed, "games": games}
-    for name, known in {"game": tuple(KINDS), **CHOICES}.items():
+    for name, known in {"game": GAMES, **CHOICES}.items():
         if given[name] not in known:
             raise typer.BadParameter(f"--{name} is {given[name]!r}, expected one of {', '.join(known)}")
     folder = resume or save or Path("runs", "-".join(map(str, given.values())))

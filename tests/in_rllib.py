@@ -1,6 +1,6 @@
 """What test_rllib.py asks of Ray and RLlib, run by the Python of the environment that has them; prints JSON.
 
-.venv-rllib/bin/python tests/in_rllib.py rays | training | teams
+.venv-rllib/bin/python tests/in_rllib.py rays | training | teams | levels
 """
 
 from __future__ import annotations
@@ -161,12 +161,33 @@ def teams() -> dict[str, Any]:
     }
 
 
+def levels() -> dict[str, Any]:
+    """RLlib's check of the levels of teams as they are, and a random game of each."""
+    from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+    from ray.rllib.utils.pre_checks.env import check_multiagent_environments
+
+    from iglu_marl import benchmark
+
+    steps = {}
+    for level in benchmark.levels("team"):
+        env = ParallelPettingZooEnv(benchmark.make(level))
+        check_multiagent_environments(env)
+        env.reset(seed=0)
+        over, count = False, 0
+        while not over:
+            _, _, ended, cut, _ = env.step(env.action_space.sample())
+            over, count = ended["__all__"] or cut["__all__"], count + 1
+        steps[level.name] = count
+    print("levels")
+    return {"steps": steps}
+
+
 def main() -> None:
     import gymnasium
 
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        answer = {"rays": rays, "training": training, "teams": teams}[sys.argv[1]]()
+        answer = {"rays": rays, "training": training, "teams": teams, "levels": levels}[sys.argv[1]]()
     print(
         json.dumps(
             {"gymnasium": gymnasium.__version__, "printed": shown.getvalue().splitlines()[0], **answer}

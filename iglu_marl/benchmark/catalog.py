@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -29,17 +29,19 @@ from iglu_marl.benchmark.splits import (
     Turned,
     split_tasks,
 )
+from iglu_marl.benchmark.team_contents import MirroredBlocks, PartBlocks
 from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.grid import Cell, index_of
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import similar
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.single import GridworldEnv
 from iglu_marl.envs.vector import BuilderVectorEnv, split_options
 from iglu_marl.envs.vector_game import VectorGame
-from iglu_marl.envs.wrappers import discretize
+from iglu_marl.envs.wrappers import align, discretize
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.effects import Kind
@@ -79,6 +81,8 @@ class Level:
         architects: names of the scripted architects by split, if any.
         game: other fields of `GameConfig`.
         measure: headline measure, "success" or "f1" (of the changes).
+        table: actions of the builders by number, as of `discretize`; (): those of `controls`.
+        vectors: options of `align`, with which each agent of a team observes a vector and chooses a number.
 
     """
 
@@ -96,6 +100,8 @@ class Level:
     architects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     game: Mapping[str, Any] = field(default_factory=dict)
     measure: Literal["success", "f1"] = "success"
+    table: tuple[Any, ...] = ()
+    vectors: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def family(self) -> Family:
@@ -121,7 +127,7 @@ class Level:
     def agent_controls(self) -> tuple[str, ...]:
         """The controls that a result must have, one for each sense that the level claims; those of `CONTROLS`."""
         if self.is_team:
-            return ("muted", "alone")
+            return (*(("muted",) * bool(self.game.get("architects", 1))), "alone")
         by_message = ("muted",) if self.is_live else ("muted", "scrambled")
         return (*(("blind",) if self.sees_target else by_message), *(("unsighted",) * ("pov" in self.sees)))
 
@@ -190,7 +196,7 @@ RULES = (
         "seeds",
         "sees_target",
     ),
-    *("architects", "game", "measure"),
+    *("architects", "game", "measure", "table", "vectors"),
 )
 """Fields of a level that change its games or what counts; the others are prose."""
 _DEFAULTS = {
@@ -232,6 +238,7 @@ def make(
     If a scripted architect speaks during a single-builder episode, each environment has its own. Builders with grid
     actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target with
     `sees_target`) and gets empty infos. In two-agent games, the builder's info has the `event` of its last action.
+    Agents of a team observe vectors of the same length, and choose a number.
 
     Args:
         level: a level or its name.
@@ -250,7 +257,9 @@ def make(
         env: Any = parallel_env(config) if num_envs is None else VectorGame(num_envs, config, **options)
     else:
         env = builder_env(level, split, num_envs=num_envs, **options)
-    return discretize(env, table=GRID_ACTIONS) if level.controls == "grid" else env
+    if table := GRID_ACTIONS if level.controls == "grid" else level.table:
+        env = discretize(env, table=table)
+    return align(env, actions="discrete", **level.vectors) if level.vectors else env
 
 
 def builder_env(
@@ -309,6 +318,21 @@ def _symbols(size: int, length: int) -> dict[str, Any]:
         "architect_sees": ("target_grid",),
     }
 
+
+def _cells(cells: Sequence[Cell], colors: Sequence[int]) -> tuple[Any, ...]:
+    """Return a table of nothing, and each color in each cell."""
+    return (None, *((*index_of(cell), color) for cell in cells for color in colors))
+
+
+_NINE = tuple((x, -1, z) for x in (-1, 0, 1) for z in (-1, 0, 1))
+_WEST, _EAST = (tuple((x, -1, z) for x in columns for z in (-2, -1, 1, 2)) for columns in ((-2, -1), (1, 2)))
+_OWN: tuple[dict[str, int], ...] = ({"blue": 20, "yellow": 20}, {"green": 20, "orange": 20})
+_HALVES = {
+    "builder_0": {"blue": 20, "yellow": 20, "green": 20},
+    "builder_1": {"orange": 20, "purple": 20, "red": 20},
+}
+_UNSEEN = ("target_mask", "target_sides")
+_ONE_SYMBOL: dict[str, Any] = {"max_message_length": 1, "architects": 2, "builders": 1}
 
 _LISTED: tuple[Level, ...] = (
     # --- a builder that sees the target
@@ -414,6 +438,78 @@ _LISTED: tuple[Level, ...] = (
         budget=5_000_000,
         seeds=6,
         game=_symbols(12, 3),
+    ),
+    # --- teams, who observe vectors and choose numbers
+    Level(
+        "team-divide-v2",
+        "Four blocks in 8 cells by two builders, who hold two colours each and do not see what stands.",
+        PartBlocks(AROUND, ((1, 2), (1, 2), (3, 4), (3, 4))),
+        (HeldOut("targets", 5),),
+        controls="cells",
+        sees=("compass",),
+        max_steps=2,
+        budget=200_000,
+        game={
+            "architects": 0,
+            "builders": 2,
+            "sees": {"builder_0": "all", "builder_1": "all"},
+            "inventories": {"builder_0": _OWN[0], "builder_1": _OWN[1]},
+        },
+        table=_cells(AROUND, (1, 2, 3, 4)),
+        vectors={"drop": ("compass", "others", *_UNSEEN), "crop": (1, 1)},
+    ),
+    Level(
+        "team-relay-v2",
+        "A block that is missing; one architect sees the target, another one talks to the builder, one symbol a step.",
+        PartBlocks(_NINE, ((6,), (1, 2, 3), (1, 2, 3)), standing=2),
+        (HeldOut("targets", 5),),
+        controls="cells",
+        sees=("grid", "dialog"),
+        max_steps=3,
+        budget=200_000,
+        game={
+            **_ONE_SYMBOL,
+            "vocabulary": 9,
+            "dialog_length": 2,
+            "sees": {"architect_1": "none"},
+            "hearers": {"architect_0": "architect_1"},
+            "architect_sees": ("target_grid", "grid", "dialog"),
+        },
+        table=_cells(_NINE, (6,)),
+        vectors={"drop": _UNSEEN, "crop": (1, 1), "words": "one-hot"},
+    ),
+    Level(
+        "team-sides-v2",
+        "A block that is missing; one architect sees from the north, another one from the west; one symbol of each.",
+        PartBlocks(_NINE, ((1, 6), (1, 2, 3, 4, 5, 6)), standing=1, apart=True),
+        (HeldOut("targets", 5),),
+        controls="cells",
+        sees=("dialog",),
+        max_steps=2,
+        budget=200_000,
+        game={
+            **_ONE_SYMBOL,
+            "vocabulary": 6,
+            "dialog_length": 4,
+            "sees": {"architect_0": "side:north", "architect_1": "side:west"},
+            "hearers": {"architect_0": "builder_0", "architect_1": "builder_0"},
+            "architect_sees": ("target_grid", "grid"),
+        },
+        table=_cells(_NINE, (1, 6)),
+        vectors={"drop": ("target_mask", "target_grid"), "crop": (1, 1), "words": "one-hot"},
+    ),
+    Level(
+        "team-assist-v2",
+        "A block and its mirror image are missing; one builder sees the target, the other one only what stands.",
+        MirroredBlocks(_WEST, ((1, 4), (2, 5), (3, 6))),
+        (HeldOut("targets", 5),),
+        controls="cells",
+        sees=("grid",),
+        max_steps=2,
+        budget=200_000,
+        game={"architects": 0, "builders": 2, "sees": {"builder_0": "all"}, "inventories": _HALVES},
+        table=(*_cells(_WEST, (1, 2, 3)), *_cells(_EAST, (4, 5, 6))[1:]),
+        vectors={"drop": ("others", *_UNSEEN), "crop": (1, 2)},
     ),
     # --- what people wrote
     Level(

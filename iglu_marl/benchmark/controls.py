@@ -16,13 +16,14 @@ pictures show what is reached where all games start alike, so that pictures of a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.benchmark.catalog import CONTROLS as CONTROLS
+from iglu_marl.benchmark.catalog import Level
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent, is_idle
@@ -109,6 +110,12 @@ def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
         return {**observation, "dialog": ""}
     silence = np.full_like(dialog, "") if dialog.dtype == object else np.zeros_like(dialog)
     return {**observation, "dialog": silence}
+
+
+def silenced(level: Level) -> Level:
+    """Return the level of a team in which architects are heard by themselves alone: its `muted`."""
+    speakers = [f"architect_{number}" for number in range(level.game["architects"])]
+    return replace(level, game={**level.game, "hearers": dict.fromkeys(speakers, ())})
 
 
 def seeing(target: Array) -> See:

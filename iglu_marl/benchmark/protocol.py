@@ -17,7 +17,7 @@ import numpy as np
 from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.benchmark.batches import AgentBatch, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, find, make
-from iglu_marl.benchmark.controls import Observing, Scheduled, alone, changes_of
+from iglu_marl.benchmark.controls import Observing, Scheduled, alone, changes_of, silenced
 from iglu_marl.benchmark.games import (
     Judged,
     judged,
@@ -267,7 +267,7 @@ class SeatedAgents:
         self._made = reference_env if plays_itself(builder) else make
         other = pairs[(place + 1) % len(pairs)][1]
         self.level, self._split, twin = level, split, self._made(level, "train")
-        self._envs: dict[tuple[int, bool], Any] = {}
+        self._envs: dict[tuple[int, bool, bool], Any] = {}
         self._team = team_of(level, twin, architect, builder)
         two = hasattr(twin, "possible_agents") and not level.is_team
         speakers = _architects(level, split, architect) if two else {"": None}
@@ -293,12 +293,16 @@ class SeatedAgents:
             if hasattr(part, "close"):
                 part.close()
 
-    def _env(self, count: int = 0, second: bool = False) -> Any:
-        """Return the environment of `count` games, or of single ones (0), or a second one like it."""
-        if (count, second) not in self._envs:
+    def _env(self, count: int = 0, second: bool = False, silent: bool = False) -> Any:
+        """Return the environment of `count` games, or of single ones (0), or a second one like it.
+
+        silent: whether nobody hears anybody.
+        """
+        key = count, second, silent
+        if key not in self._envs:
             made = partial(make, num_envs=count, copy=False) if count else self._made
-            self._envs[count, second] = made(self.level, self._split)
-        return self._envs[count, second]
+            self._envs[key] = made(silenced(self.level) if silent else self.level, self._split)
+        return self._envs[key]
 
     def play(
         self, games: Sequence[Scheduled], control: str, record: bool = False
@@ -307,13 +311,15 @@ class SeatedAgents:
         if self._together:
             yield from self._play_together(games, control, record)
             return
+        silent = control == "muted" and bool(self.level.vectors)
         for game in games:
             _, architect = self.partners[game.partner]
             pair: dict[Any, Any] = {Role.BUILDER: self._builder(control), Role.ARCHITECT: architect}
             agents = self._team or {player: agent for player, agent in pair.items() if agent is not None}
             if control == "alone":
                 agents = alone(agents, self._env())
-            changes = changes_of(control, [game], list(agents), partial(self._env, second=True))
+            changed = "" if silent else control
+            changes = changes_of(changed, [game], list(agents), partial(self._env, second=True))
             known = game.other if control == "blind" else None
             agents = {
                 player: Observing(agent, changes[player], known) if player in changes else agent
@@ -326,7 +332,8 @@ class SeatedAgents:
                     actions[name_of(turn.role)].append(to_json(turn.action))
 
             task = game.heard(control, architect)
-            yield judged(self.level, self._env(), agents, task, game.number, keep), actions
+            env = self._env(silent=silent)
+            yield judged(self.level, env, agents, task, game.number, keep), actions
 
     def _builder(self, control: str) -> Any:
         """Return the builder; in cross-play, that of the next run."""

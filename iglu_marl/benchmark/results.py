@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.catalog import CONTROLS, RELEASES, find
+from iglu_marl.benchmark.catalog import CONTROLS, RELEASES, Level, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core import schema
@@ -322,7 +322,7 @@ class Result:
         if content["digest"] != level.digest:
             raise DataError(f"digest is {content['digest']}, expected {level.digest} of {level.name}")
         for at, row in enumerate(rows):
-            _check_row(f"episodes[{at}]", row, level.max_steps)
+            _check_row(f"episodes[{at}]", row, level)
         kept = content["recordings"] and Recordings(**content["recordings"])
         counts = {len(rows), len(rows) * (1 + len(runs[0].controls))}
         if kept and kept.games not in counts:
@@ -381,11 +381,12 @@ def _read_runs(
     return tuple(found)
 
 
-def _check_row(place: str, row: EpisodeRow, max_steps: int) -> None:
+def _check_row(place: str, row: EpisodeRow, level: Level) -> None:
     """Raise `DataError` for an episode that no game can have."""
+    builders = level.game.get("builders", 1)  # of which each may change a block in a step
     limits = {
-        "steps": (row.steps, 0, max_steps),
-        "changes": (row.changes, int(row.completed), row.steps),
+        "steps": (row.steps, 0, level.max_steps),
+        "changes": (row.changes, int(row.completed), row.steps * builders),
         "success": (row.success, False, row.completed),
     }
     for name, (value, low, high) in limits.items():

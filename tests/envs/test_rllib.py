@@ -82,6 +82,13 @@ def test_rllib_plays_teams() -> None:
     assert all(steps >= 120 for steps in answer["learned"].values()), "two agents a policy"
 
 
+def test_rllib_takes_the_levels_of_teams() -> None:
+    """Its check of each level as it is, and a random game."""
+    steps = told("levels")["steps"]
+    assert set(steps) == {"team-divide-v2", "team-relay-v2", "team-sides-v2", "team-assist-v2"}
+    assert all(1 <= count <= 3 for count in steps.values())
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"), [line for line in documented() if line[0] == "rllib_two_agents"]
 )

@@ -15,7 +15,7 @@ PettingZoo environment, a Gymnasium vector environment or a `VectorGame`. They c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -107,6 +107,7 @@ def flatten(
     grids: Grids = "one-hot",
     words: Words = "counts",
     dtype: Numbers = "float32",
+    crop: tuple[int, int] | None = None,
 ) -> Any:
     """Flatten each agent's observation to one Box of numbers of 0 or more.
 
@@ -117,6 +118,7 @@ def flatten(
         words: for dialogs in tokens, "counts": occurrences of each token and of the two speakers' marks; "one-hot":
             one-hot token at each position; "scaled": the id at each position as a fraction.
         dtype: "float32", or "uint8": a quarter of the memory.
+        crop: (layers, radius): keep the lowest layers of build and target, up to `radius` cells from the centre.
 
     Other entries are scaled from their bounds to 0..1, in uint8 to 0..255 and rounded. Entries are in the order of
     their keys, see `env.changes[agent].layout`. In infos, `event` becomes its index in `iglu_marl.game.episode.EVENTS`,
@@ -124,7 +126,7 @@ def flatten(
     `copy=False`, many worlds return the same vectors in every step. Raises `ConfigError` for texts (see `tokenize`).
 
     """
-    style = Style(_keys(drop), grids, words, dtype).check()
+    style = Style(_keys(drop), grids, words, dtype, crop).check()
 
     def change(given: AgentSpaces) -> AgentChange:
         role = given.agent.rpartition("_")[0]
@@ -144,7 +146,7 @@ def discretize(
     kind: Kind = "discrete",
     *,
     camera_deg: float | None = None,
-    table: Iterable[Mapping[str, Any]] | None = None,
+    table: Iterable[Mapping[str, Any] | Sequence[int] | None] | None = None,
 ) -> Any:
     """Convert the builder's Dict actions to numbers; action 0 (or all digits 0) does nothing.
 
@@ -154,7 +156,7 @@ def discretize(
             per component, with 0, - and + for a number.
         camera_deg: camera change in degrees; None: 5, and for whole cells (`controls="discrete"`) turns by 90 and looks
             up and down by 45.
-        table: dicts with the non-zero keys.
+        table: dicts with the non-zero keys; of builders that act on cells, rows (y, x, z, color), and None for nothing.
 
     A builder that asks always has MultiDiscrete: the digits of its act, then its tokens.
     `env.changes["builder_0"].table` has the actions. Raises `ConfigError` for arguments that do not fit.
@@ -176,6 +178,7 @@ def align(
     grids: Grids = "one-hot",
     words: Words = "counts",
     dtype: Numbers = "float32",
+    crop: tuple[int, int] | None = None,
     actions: Kind = "multidiscrete",
 ) -> Any:
     """Give all agents the same Box and the same action space, for one network or for stacking.
@@ -189,7 +192,7 @@ def align(
     """
     if actions not in KINDS:
         raise ConfigError(f"actions is {actions!r}, expected one of {', '.join(map(repr, KINDS))}")
-    style, all_spaces = Style(_keys(drop), grids, words, dtype).check(), spaces_of(env)
+    style, all_spaces = Style(_keys(drop), grids, words, dtype, crop).check(), spaces_of(env)
     if len(all_spaces) == 1:
         raise ConfigError("env has one agent, expected more to align; use flatten() for one")
 

@@ -123,6 +123,21 @@ class _Table:
         return {key: column[digits[..., 0], ...] for key, column in self._columns.items()}
 
 
+class _Cells:
+    """Rows of a table as actions on cells."""
+
+    def __init__(self, space: spaces.MultiDiscrete, table: Iterable[Any]) -> None:
+        rows = [(0,) * len(space.nvec) if row is None else row for row in table]
+        for number, row in enumerate(rows):
+            if len(row) != len(space.nvec) or not space.contains(np.asarray(row, space.dtype)):
+                raise ConfigError(f"table[{number}] is {row!r:.80}, which lies outside {space}")
+        self.sizes = [len(rows)]
+        self._rows = np.array(rows, space.dtype)
+
+    def __call__(self, digits: Array) -> Array:
+        return self._rows[digits[..., 0]]
+
+
 class _Product:
     """One digit for each component of a Dict space."""
 
@@ -157,18 +172,26 @@ class Digits(AgentChange):
         given: AgentSpaces,
         kind: Kind,
         camera_deg: float | None,
-        table: Iterable[Mapping[str, Any]] | None,
+        table: Iterable[Any] | None,
     ) -> None:
         super().__init__(given)
-        self.table: list[Mapping[str, Any]] | None = None
-        self._where, self._act, self._say = given.agent, None, None
+        self.table: list[Any] | None = None
+        self._act: spaces.Space[Any] | None = None
+        self._where, self._say = given.agent, None
+        self._encode: _Table | _Cells | _Product | None = None
         space = given.action_space
+        is_builder = given.agent.startswith("builder")
+        if is_builder and table is not None and isinstance(space, spaces.MultiDiscrete):
+            self.table, self._act = list(table), space
+            self._encode = _Cells(space, self.table)
+            self._acts, self._sizes, self._single = 1, self._encode.sizes, True
+            self.action_space = spaces.Discrete(len(self.table))
+            return
         if not isinstance(space, spaces.Dict):
             return
         asks = set(space.spaces) == {"act", "say"}
         act = space["act"] if asks else space
         self._act = act
-        self._encode: _Table | _Product | None = None
         if isinstance(act, spaces.Dict):
             camera = act.spaces.get("camera")
             limit = 0.0 if camera is None else float(camera.high.max())  # type: ignore[attr-defined]

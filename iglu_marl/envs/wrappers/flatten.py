@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from iglu_marl.core.arguments import as_count
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.game.observations import GRIDS
@@ -22,6 +24,7 @@ Array = npt.NDArray[Any]
 _WORDS = ("dialog", "chat", "goal")
 _EVENT_NUMBERS: dict[str | None, int] = {None: 0, **{name: number for number, name in enumerate(EVENTS)}}
 _KINDS = 6  # of blocks
+_CROPPED = ("grid", "target_grid", "target_mask", "target_sides")
 
 
 class Style(NamedTuple):
@@ -31,6 +34,7 @@ class Style(NamedTuple):
     grids: Grids = "one-hot"
     words: Words = "counts"
     dtype: Numbers = "float32"
+    crop: tuple[int, int] | None = None
 
     def check(self) -> Style:
         """Return the options. Raises `ConfigError` for a wrong value."""
@@ -43,7 +47,25 @@ class Style(NamedTuple):
         ):
             if value not in known:
                 raise ConfigError(f"{name} is {value!r}, expected one of {', '.join(map(repr, known))}")
-        return self
+        if self.crop is None:
+            return self
+        if not isinstance(self.crop, (tuple, list)) or len(self.crop) != 2:
+            raise ConfigError(f"crop is {self.crop!r}, expected (layers, radius) or None")
+        layers, radius = self.crop
+        crop = (
+            as_count("crop[0]", layers, 1, ZONE_SHAPE[0]),
+            as_count("crop[1]", radius, 0, ZONE_SHAPE[1] // 2),
+        )
+        return self._replace(crop=crop)
+
+    def part(self, key: str) -> tuple[slice, ...]:
+        """Return the part of an entry that `crop` keeps."""
+        if self.crop is None or key not in _CROPPED:
+            return ()
+        layers, radius = self.crop
+        middle = ZONE_SHAPE[1] // 2
+        near = slice(middle - radius, middle + radius + 1)
+        return (slice(None), slice(layers), near) if key == "target_sides" else (slice(layers), near, near)
 
 
 class Entry:
@@ -54,13 +76,15 @@ class Entry:
 
     def __init__(self, path: tuple[str, ...], space: spaces.Box, style: Style) -> None:
         self.path, self.shape = path, space.shape
-        self.size, self.high = int(np.prod(space.shape)), 255 if style.dtype == "uint8" else 1
-        self._low = space.low.astype(np.float32)
-        self._extent = (space.high.astype(np.float64) - space.low).astype(np.float32)
+        self._part: Any = (..., *style.part(path[-1]))
+        low, high = space.low[self._part], space.high[self._part]
+        self.size, self.high = low.size, 255 if style.dtype == "uint8" else 1
+        self._low = low.astype(np.float32)
+        self._extent = (high.astype(np.float64) - low).astype(np.float32)
 
     def write(self, value: Array, out: Array, first: int) -> None:
         """Write values [n, *shape] into the columns of `out` from `first` on."""
-        scaled = (value.astype(np.float32) - self._low) / self._extent
+        scaled = (value[self._part].astype(np.float32) - self._low) / self._extent
         np.clip(scaled, 0, 1, out=scaled)  # rounding may lead past the bounds
         if self.high > 1:
             scaled = np.rint(scaled * self.high)
@@ -76,19 +100,26 @@ class Cells(Entry):
         self._kinds = (
             _KINDS + 1 if path[-1].endswith("egocentric") else _KINDS
         )  # outside the zone is one more
-        self._air = -1 if (low, high) == (-1, self._kinds - 1) else 0  # the ids of 2021 count colours from 0
+        counts_from_0 = (low, high) == (-1, self._kinds - 1)
+        self._air = -1 if counts_from_0 else 0  # the ids of 2021 count colours from 0
         self.size, self.high = self.size * self._kinds, 1
         self._shown: Array | None = None
 
     def write(self, value: Array, out: Array, first: int) -> None:
         """Write ids into columns of zeros."""
-        self._write(value, np.array(self._air, value.dtype), out, first)
+        self._write(self._ids(value), np.array(self._air, value.dtype), out, first)
 
     def update(self, value: Array, out: Array, first: int) -> None:
         """Write ids into columns that show those of the last call, or zeros."""
+        value = self._ids(value)
         if self._shown is None:
             self._shown = np.full(value.shape, self._air, value.dtype)
         self._write(value, self._shown, out, first)
+
+    def _ids(self, value: Array) -> Array:
+        """Return the ids of the cells that are kept. Sides that are not seen are air."""
+        kept = value[self._part]
+        return np.maximum(kept, 0) if self.path[-1] == "target_sides" else kept
 
     def _write(self, value: Array, shown: Array, out: Array, first: int) -> None:
         """Write the cells that differ from what is shown."""
@@ -135,7 +166,7 @@ def _entry(path: tuple[str, ...], space: Any, style: Style) -> Entry:
         )
     if not isinstance(space, spaces.Box) or not space.is_bounded():
         raise ConfigError(f"{path[-1]!r} is {space}, expected a bounded Box")
-    if path[-1] in GRIDS and style.grids == "one-hot":
+    if path[-1] in (*GRIDS, "target_sides") and style.grids == "one-hot":
         return Cells(path, space, style)
     if path[-1] in _WORDS and style.words != "scaled":
         return Tokens(path, space, style)
