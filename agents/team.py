@@ -142,9 +142,7 @@ def largest_build(views: Views) -> Grid:
 # --- what is said ----------------------------------------------------------------------------------------------
 
 
-def requests(
-    settings: Settings, grid: Grid, target: Grid, block_by_block: bool = False
-) -> list[tuple[str, tuple[Cell, ...]]]:
+def requests(settings: Settings, grid: Grid, target: Grid) -> list[tuple[str, tuple[Cell, ...]]]:
     """Return instructions that fit a message, and the cells that each asks to change, in a buildable order."""
     length = settings.max_length
     limits: dict[str, Any] = (
@@ -157,8 +155,7 @@ def requests(
         except DialogueError:
             return False
 
-    alone = [edit.cell for edit in order_edits(grid, target)] if block_by_block else ()
-    steps = decompose(grid, target, settings.controls, alone=alone, sayable=sayable)
+    steps = decompose(grid, target, settings.controls, sayable=sayable)
     return [(render(one.instruction, **limits), one.cells) for one in steps]
 
 
@@ -176,8 +173,6 @@ class TeamArchitect:
 
     It observes `target_grid`, `grid` and `dialog`; make it with `for_seat(env, "architect_0")`.
     """
-
-    block_by_block = False  # whether it asks for single blocks only
 
     def __init__(self, settings: Settings, config: Any, number: int) -> None:
         self._settings, self._dialogue = settings, _tracker(settings, config)
@@ -303,7 +298,7 @@ class TeamArchitect:
             share = self._sided.index(self._number), len(self._sided)
             self._known = np.ones(target.shape, bool)
         self._belief = np.where(self._known, target, grid).astype(np.int8)
-        asked = requests(self._settings, grid, self._belief, self.block_by_block)
+        asked = requests(self._settings, grid, self._belief)
         self._agenda += asked[share[0] :: share[1]]
 
     def _wrong(self, grid: Grid) -> list[Cell]:
@@ -399,8 +394,6 @@ class TeamBuilder(BuilderBase):
         options: fields of `iglu_marl.agents.settings.Settings`.
 
     """
-
-    block_by_block = False  # whether it says what it sees in single blocks
 
     def __init__(
         self,
@@ -548,7 +541,7 @@ class TeamBuilder(BuilderBase):
         wanted = np.where(mask, target, grid).astype(np.int8)
         self._wanted |= {edit.cell: color_at(wanted, edit.cell) for edit in order_edits(grid, wanted)}
         if self.can_ask and len(self._able) > 1:
-            self._agenda = [text for text, _ in requests(self.game, grid, wanted, self.block_by_block)]
+            self._agenda = [text for text, _ in requests(self.game, grid, wanted)]
 
     def _goal(self, grid: Grid) -> Grid:
         goal = grid.copy()

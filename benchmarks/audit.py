@@ -1,7 +1,4 @@
-"""Compute the shortcut baselines of levels: `python -m benchmarks.audit LEVEL… [--quick] [--output FILE]`.
-
-In Python: `iglu_marl.benchmark.audit(level)`.
-"""
+"""Compute the shortcut baselines of levels: `python -m benchmarks.audit LEVEL… [--quick] [--output FILE]`."""
 
 from __future__ import annotations
 
@@ -30,8 +27,7 @@ def audit_levels(
     as_json: opt.Json = False,
 ) -> bool:
     """Compute the shortcut baselines and references of levels. Exit code 1 if a baseline beats chance."""
-    from iglu_marl import benchmark
-    from iglu_marl.benchmark.audits import write_audits
+    from benchmarks.audits import FAMILIES, audit, write_audits
     from iglu_marl.benchmark.report import audit_table
 
     if quick:
@@ -40,25 +36,25 @@ def audit_levels(
     found = {}
     kept = "Nothing is kept without --output." if output is None else f"Whole audits are in {output}."
     with stoppable(lambda: kept):
-        for name in chosen_levels(names):
+        for name in chosen_levels(names or list(FAMILIES)):
 
             def show(control: str, level: str = name) -> None:
                 console.print(f"{level}: {control}", style="dim")
 
-            found[name] = benchmark.audit(name, budget=budget, tasks=tasks, games=games, progress=show)
+            found[name] = audit(name, budget=budget, tasks=tasks, games=games, progress=show)
             if output is not None:  # each at once: a later one may be stopped
                 write_audits([found[name]], output)
     if as_json:
         print(
             json.dumps(
                 {
-                    name: {**audit.to_json(), "passes": audit.passes, "verdict": audit.verdict}
-                    for name, audit in found.items()
+                    name: {**made._asdict(), "passes": made.passes, "verdict": made.verdict}
+                    for name, made in found.items()
                 }
             )
         )
     console.print(*markdown_table(audit_table(found)).split("\n"), sep="\n")
-    return all(audit.passes for audit in found.values())
+    return all(made.passes for made in found.values())
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def demonstrate_level(
     dataset: Annotated[
         str,
         Option(
-            help="Id of the dataset. Default: such as iglu/see-place-train-v1, or iglu/see-place-train-fold2-v1."
+            help="Id of the dataset. Default: such as iglu/see-ground-train-v2, or iglu/see-ground-train-fold2-v2."
         ),
     ] = "",
     split: Annotated[str, opt.choice("train", "validation", "test")] = "train",

@@ -39,9 +39,8 @@ class LearnedBuilder(BuilderBase):
 
     model: the folder of a trained model (see `examples/train_predictors.py`), one of the zoo, or any predictor of
     `iglu_marl.evaluation.action_prediction`. decoding: of a trained model ("threshold" or "steps"). grammar: whether
-    the grammar reads first, and the model what that cannot follow (`Hybrid`). counts_steps: whether it takes what it
-    does not observe of `agentPos` and `grid` from its own steps, in a game that begins at the usual start without
-    blocks. The other arguments are those of `ScriptedBuilder`; it never says anything.
+    the grammar reads first, and the model what that cannot follow (`Hybrid`). The
+    other arguments are those of `ScriptedBuilder`; it never says anything.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. Of edits that cannot all be done it does those that
     can. What a turn is too short for goes on in the next, unless the architect says something new.
@@ -54,11 +53,9 @@ class LearnedBuilder(BuilderBase):
         *,
         decoding: Decoding | None = None,
         grammar: bool = False,
-        counts_steps: bool = False,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
-        self._counts_steps = counts_steps
         self._executor = PlanExecutor(self.game, "LearnedBuilder")
         if callable(model) and decoding is not None:
             raise AgentError(
@@ -106,7 +103,6 @@ class LearnedBuilder(BuilderBase):
             require_entry(observation, DIALOG_KEYS, "LearnedBuilder", SHOW_BUILDER)
         )
         executor = self._executor
-        observation = {**executor.reckoned(), **observation} if self._counts_steps else observation
         if executor.look(observation) and executor.steps and self._goal is not None:
             executor.steps = self._way_to(self._goal) or []
         if executor.lost:

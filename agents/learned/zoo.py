@@ -38,10 +38,6 @@ from iglu_marl.core.text import similar
 
 FOLDER = Path(__file__).with_name("weights")
 KINDS: dict[str, dict[Role, str]] = {
-    "code-pair": {
-        Role.ARCHITECT: "iglu_marl.agents.learned.symbols:CodeArchitect",
-        Role.BUILDER: "iglu_marl.agents.learned.symbols:CodeBuilder",
-    },
     "edit-builder": {Role.BUILDER: "iglu_marl.agents.learned.builder:LearnedBuilder"},
     "pov-builder": {Role.BUILDER: "iglu_marl.agents.learned.pov_builder:PovBuilder"},
     "silent-builder": {Role.BUILDER: "iglu_marl.agents.learned.silent:SilentBuilder"},

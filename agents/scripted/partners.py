@@ -10,6 +10,7 @@ and token chat. Their random choices follow the seed of `reset`.
 | `terse` | architect | the fewest words that can be read |
 | `talkative` | architect | greets, is polite, varies its words, comments and repeats itself while the builder works |
 | `vague` | architect | often omits colour or place at first; adds it when asked, all of it when nothing happens |
+| `shapes` | architect | requests whole shapes of the target: rows, towers, walls, squares |
 | `mistaken` | architect | now and then names a wrong colour or cell, notices it and corrects it |
 | `careful` | builder | does only what it fully understands; says what is missing |
 | `hasty` | builder | never asks: guesses what is missing, and now and then slips by a cell or a colour |
@@ -96,6 +97,15 @@ class PreciseArchitect(ScriptedArchitect):
 
     def _manner(self, text: str, grid: Grid, target: Grid) -> str:
         return text
+
+
+class ShapesArchitect(ScriptedArchitect):
+    """Requests whole shapes of the target, and names single blocks where there are none."""
+
+    @classmethod
+    def for_env(cls, env: Any, **options: Any) -> ScriptedArchitect:
+        """Return an architect for an environment, as `ScriptedArchitect.for_env`."""
+        return super().for_env(env, **{"level": "shapes", "references": "exact", **options})
 
 
 class TerseArchitect(PreciseArchitect):
@@ -371,6 +381,7 @@ ARCHITECTS: dict[str, Any] = {
     "talkative": TalkativeArchitect,
     "vague": VagueArchitect,
     "mistaken": MistakenArchitect,
+    "shapes": ShapesArchitect,
 }
 BUILDERS: dict[str, Any] = {
     "careful": CarefulBuilder,

@@ -52,13 +52,6 @@ class PlanExecutor:
         self.plan: Plan | None = None
         self.pose = Pose()
 
-    def reckoned(self) -> dict[str, Any]:
-        """Return grid and pose of the private world, from the usual start without blocks on, as observed."""
-        if not self._begun:
-            self.state.begin(np.zeros_like(self.state.grid), Pose())
-        pose = self.state.world.pose[0, [0, 1, 2, 4, 3]]  # with pitch before yaw
-        return {"grid": self.state.grid.copy(), "agentPos": pose.astype(np.float32)}
-
     def look(self, observation: Any) -> bool:
         """Compare the private world with the observation, which is right where they differ.
 

@@ -73,7 +73,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in made.rglob("*.html"):
         files.append(File.generated(config, path.relative_to(made).as_posix(), abs_src_path=str(path)))
     with tempfile.TemporaryDirectory() as folder:
-        write_site(sorted((DOCS / "learning").glob("*-v1_*.json")), folder)
+        write_site(sorted((DOCS / "learning").glob("*-v2_*.json")), folder)
         for page in Path(folder).iterdir():
             files.append(File.generated(config, f"leaderboard/{page.name}", content=page.read_bytes()))
     return files

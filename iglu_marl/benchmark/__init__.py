@@ -2,8 +2,6 @@
 
 - `levels()` lists them, `make(level, split)` returns their environments.
 - `run(level, agents)` measures agents, `verify(path)` checks a result file and replays its games.
-- `cross_play` plays every architect with every builder.
-- `audit(level)` computes the shortcut baselines: agents that cannot see the target or hear the architect.
 - `iglu_marl.benchmark.report` makes tables and plots of result files.
 """
 
@@ -14,13 +12,11 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.benchmark.audits import audit as audit
     from iglu_marl.benchmark.catalog import Level as Level
     from iglu_marl.benchmark.catalog import find as find
     from iglu_marl.benchmark.catalog import levels as levels
     from iglu_marl.benchmark.catalog import make as make
     from iglu_marl.benchmark.models import run_models as run_models
-    from iglu_marl.benchmark.protocol import cross_play as cross_play
     from iglu_marl.benchmark.protocol import run as run
     from iglu_marl.benchmark.protocol import verify as verify
     from iglu_marl.benchmark.results import Result as Result

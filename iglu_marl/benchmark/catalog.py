@@ -7,9 +7,10 @@ game. A level's name ends in its version; any change to a level needs a new vers
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -44,18 +45,18 @@ from iglu_marl.game.config import GameConfig
 from iglu_marl.game.effects import Kind
 from iglu_marl.tasks import TaskSource
 
-Family = Literal["see", "told", "pictures", "symbols", "words", "partners", "team"]
+Family = Literal["see", "told", "pictures", "symbols", "strangers", "team", "human"]
 FAMILIES: dict[Family, str] = {
     "see": "a builder that sees the target",
     "told": "a builder that gets instructions, and sees its pose and the blocks",
     "pictures": "a builder that gets instructions and sees pictures",
     "symbols": "architect and builder with symbols without a given meaning",
-    "words": "architect and builder with words, where the builder may ask",
-    "partners": "architect and builder that never trained together",
+    "strangers": "ten games with a partner whose code or way of speaking is new",
     "team": "several architects or builders, who see or hold parts",
+    "human": "a builder that gets what people wrote",
 }
-PAIRS: tuple[Family, ...] = ("symbols", "words", "partners", "team")
-CONTROLS = ("muted", "scrambled", "blind", "unsighted", "alone")
+PAIRS: tuple[Family, ...] = ("symbols", "strangers", "team")
+CONTROLS = ("muted", "scrambled", "blind", "unsighted", "alone", "cross-play")
 """Names of the controls of agents, see `iglu_marl.benchmark.controls`."""
 
 
@@ -64,11 +65,11 @@ class Level:
     """A level of the benchmark.
 
     Args:
-        name: id with version, such as "see-place-v1".
+        name: id with version, such as "see-ground-v2".
         about: one sentence on the tasks.
         content: generator of the tasks.
         held_out: rules that separate the splits.
-        controls: "grid" (`GRID_ACTIONS`), "walking" (18 actions) or "flying".
+        controls: "grid" (`GRID_ACTIONS`), or those of the game: "walking" (18 actions), "cells", ….
         sees: observation fields of the builder.
         max_steps: steps per episode.
         budget: environment steps of training.
@@ -77,6 +78,7 @@ class Level:
         sees_target: whether the builder also observes the target.
         architects: names of the scripted architects by split, if any.
         game: other fields of `GameConfig`.
+        measure: headline measure, "success" or "f1" (of the changes).
 
     """
 
@@ -84,7 +86,7 @@ class Level:
     about: str
     content: Content
     held_out: tuple[HeldOut, ...]
-    controls: Literal["grid", "walking", "flying"]
+    controls: Literal["grid", "walking", "flying", "cells"]
     sees: tuple[str, ...]
     max_steps: int
     budget: int
@@ -93,6 +95,7 @@ class Level:
     sees_target: bool = False
     architects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     game: Mapping[str, Any] = field(default_factory=dict)
+    measure: Literal["success", "f1"] = "success"
 
     @property
     def family(self) -> Family:
@@ -124,12 +127,8 @@ class Level:
 
     @property
     def folds(self) -> int:
-        """Number of folds of the held-out content.
-
-        1 on levels where learned agents of different runs meet: what is held out of one run must be held out of all.
-        """
-        learned_partners = self.family == "partners" and not self.architects
-        return 1 if learned_partners else max(rule.folds for rule in self.held_out)
+        """Number of folds of the held-out content."""
+        return max(rule.folds for rule in self.held_out)
 
     def fold(self, seed: int) -> Level:
         """Return the level with the content that a training run of this seed holds out."""
@@ -167,9 +166,49 @@ class Level:
 
     @property
     def digest(self) -> str:
-        """Hash of all fields, 12 hexadecimal digits."""
-        content = "Rung" + repr(self).removeprefix("Level")  # the class's name when the digests were written
-        return hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
+        """Hash of the fields in `RULES`, 12 hexadecimal digits: equal for levels that play and count alike.
+
+        Fields with their default values are left out, so that a new rule does not change levels without it.
+        """
+        rules = {rule: _as_json(getattr(self, rule)) for rule in RULES if not self._is_default(rule)}
+        return hashlib.blake2b(json.dumps(rules, sort_keys=True).encode(), digest_size=6).hexdigest()
+
+    def _is_default(self, name: str) -> bool:
+        return getattr(self, name) == _DEFAULTS.get(name, MISSING)
+
+
+RULES = (
+    *(
+        "name",
+        "content",
+        "held_out",
+        "controls",
+        "sees",
+        "max_steps",
+        "budget",
+        "spare",
+        "seeds",
+        "sees_target",
+    ),
+    *("architects", "game", "measure"),
+)
+"""Fields of a level that change its games or what counts; the others are prose."""
+_DEFAULTS = {
+    one.name: one.default if one.default_factory is MISSING else one.default_factory()
+    for one in fields(Level)
+}
+
+
+def _as_json(value: Any) -> Any:
+    """Return a rule as JSON: contents and held-out rules by class and fields, without the number of the fold."""
+    if is_dataclass(value):
+        parts = {one.name: _as_json(getattr(value, one.name)) for one in fields(value) if one.repr}
+        return {"class": type(value).__name__, **parts}
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(part) for key, part in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_as_json(part) for part in value]
+    return value
 
 
 # ---------------------------------------------------------------------------------------------------- environments
@@ -187,8 +226,8 @@ def make(
 
     | families | without `num_envs` | with `num_envs` |
     |---|---|---|
-    | `see`, `told`, `pictures` (one builder) | Gymnasium environment | Gymnasium vector environment |
-    | `symbols`, `words`, `partners`, `team` (several agents) | parallel environment | `VectorGame` |
+    | `see`, `told`, `pictures`, `human` (one builder) | Gymnasium environment | Gymnasium vector environment |
+    | `symbols`, `strangers`, `team` (several agents) | parallel environment | `VectorGame` |
 
     If a scripted architect speaks during a single-builder episode, each environment has its own. Builders with grid
     actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target with
@@ -256,21 +295,11 @@ _STATE = ("grid", "pose", "inventory", "dialog")
 _PICTURES = ("pov", "compass", "inventory", "dialog")
 _SQUARES = (HeldOut("squares", 6),)
 _FORMS = (HeldOut("forms", 5),)
-_TALK = {"builder_can_ask": True}
-_SCRIPTED = {"train": ("scripted",), "validation": ("scripted",), "test": ("scripted",)}
-_MET = {
-    "train": ("precise", "talkative"),
-    "validation": ("scripted",),
-    "test": ("terse", "vague", "mistaken"),
-}
-_HALVES = {"architect_0": "half:north", "architect_1": "half:south"}
-_SIDES = {"architect_0": "side:west", "architect_1": "side:north", "architect_2": "side:east"}
-_PLACE = "One block in one of the 4 cells around the builder, of one of 6 colours"
-_FACING = ", facing one of 4 directions"
-_TURNED = f"{_PLACE}{_FACING}"
-_TWO = f"Two blocks of 3 colours in the 8 cells around the builder{_FACING}"
-_ANYWHERE = "One block anywhere on the ground, of one of 6 colours"
-_WHOLE = "Structures of 12 to 20 blocks in up to 4 layers"
+_POSES = HeldOut("poses", 0.25)
+_BY_SHAPES = dict.fromkeys(("train", "validation", "test"), ("shapes",))
+_GROUND = "One block anywhere on the ground, of one of 6 colours"
+_FACING = "facing one of 4 directions"
+_WALKING = "walking from anywhere"
 
 
 def _symbols(size: int, length: int) -> dict[str, Any]:
@@ -282,155 +311,133 @@ def _symbols(size: int, length: int) -> dict[str, Any]:
     }
 
 
-def _team(architects: int, builders: int, **options: Any) -> dict[str, Any]:
-    talk = {"chat": "text", "builder_can_ask": True}
-    return {**talk, "architects": architects, "builders": builders, **options}
-
-
 _LISTED: tuple[Level, ...] = (
     # --- a builder that sees the target
     Level(
-        "see-place-v1", f"{_PLACE}.", PlacedBlocks(), _SQUARES, "grid", ("grid", "pose"), 6, 300_000,
-        sees_target=True, seeds=6,
+        "see-ground-v2",
+        f"{_GROUND}, {_FACING}.",
+        Turned(PlacedBlocks(GROUND)),
+        _SQUARES,
+        controls="grid",
+        sees=("grid", "pose"),
+        max_steps=24,
+        budget=2_000_000,
+        seeds=6,
+        sees_target=True,
     ),
     Level(
-        "see-ground-v1", f"{_ANYWHERE}.", PlacedBlocks(GROUND), _SQUARES, "grid", ("grid", "pose"), 24, 2_000_000,
-        sees_target=True, seeds=6,
-    ),
-    Level(
-        "see-few-v1", "Structures of 3 to 6 blocks in up to 2 layers, walking.", Structures(3, 6, 2, 3, 3), _FORMS,
-        "walking", ("grid", "pose", "inventory"), 400, 10_000_000, spare=4, sees_target=True,
-    ),
-    Level(
-        "see-structures-v1", f"{_WHOLE}, walking.", Structures(), _FORMS, "walking",
-        ("grid", "pose", "inventory"), 3000, 50_000_000, spare=None, sees_target=True,
+        "see-few-v2",
+        f"Structures of 3 to 6 blocks in up to 2 layers, {_WALKING}.",
+        Spawned(Structures(3, 6, 2, 3, 3)),
+        _FORMS,
+        controls="walking",
+        sees=("grid", "pose", "inventory"),
+        max_steps=200,
+        budget=10_000_000,
+        spare=4,
+        sees_target=True,
     ),
     # --- a builder that gets instructions
     Level(
-        "told-place-v1", f"{_TURNED}, told in one of 4 wordings.", Turned(PlacedBlocks(wordings=4)), _SQUARES, "grid",
-        _STATE, 6, 500_000, seeds=6,
-    ),
-    Level(
-        "told-ground-v1", f"{_ANYWHERE}, told in one of 8 wordings, walking.", PlacedBlocks(GROUND, wordings=8),
-        (*_SQUARES, HeldOut("sentences", 14)), "walking", _STATE, 120, 10_000_000, seeds=6,
-    ),
-    Level(
-        "told-shapes-v1", "A row, tower, wall or square, told in one sentence, walking.", Shapes(),
-        (HeldOut("larger", 6),), "walking", _STATE, 600, 20_000_000, spare=4,
-    ),
-    Level(
-        "told-structures-v1", f"{_WHOLE}, told block by block, walking.", Structures(), _FORMS, "walking", _STATE,
-        5000, 50_000_000, spare=None, architects=_SCRIPTED,
-    ),
-    Level(
-        "told-human-v1", "Changes that people asked for in the IGLU single-turn corpus, walking.",
-        PinnedInstructions("645e5ee674fd"), (HeldOut("corpora"),), "walking", _STATE, 1000, 20_000_000, spare=None,
-        game={"chat": "text"},
-    ),
-    # --- a builder that gets instructions and sees pictures
-    Level(
-        "pictures-place-v1", f"{_TURNED}, told in one of 4 wordings.", Turned(PlacedBlocks(wordings=4)), _SQUARES,
-        "grid", _PICTURES, 6, 500_000, game={"pov_size": (32, 32)}, seeds=6,
-    ),
-    Level(
-        "pictures-ground-v1", f"{_ANYWHERE}, told in one of 8 wordings, walking from anywhere.",
-        Spawned(PlacedBlocks(GROUND, wordings=8)), (*_SQUARES, HeldOut("poses", 0.25)), "walking", _PICTURES, 150,
-        20_000_000, seeds=6,
-    ),
-    Level(
-        "pictures-layers-v1",
-        "A block of the 3 lowest layers removed and another one placed, among 6, walking from anywhere.",
-        Spawned(Changes()), (*_SQUARES, HeldOut("poses", 0.25)), "walking", _PICTURES, 400, 50_000_000, seeds=6,
-    ),
-    Level(
-        "pictures-structures-v1", f"{_WHOLE}, told block by block, walking.", Structures(), _FORMS, "walking",
-        _PICTURES, 5000, 100_000_000, spare=None, architects=_SCRIPTED,
-    ),
-    # --- a pair with symbols
-    Level(
-        "symbols-place-v1", f"{_TURNED}; 2 symbols of 8.", Turned(PlacedBlocks()), _SQUARES, "grid",
-        ("grid", "pose", "dialog"), 6, 500_000, game=_symbols(8, 2), seeds=6,
-    ),
-    Level(
-        "symbols-two-v1", f"{_TWO}, 252 meanings; 4 symbols of 12.", Turned(PlacedBlocks(AROUND, (1, 3, 6), 2)),
-        (HeldOut("targets", 5),), "grid", ("grid", "pose", "dialog"), 16, 5_000_000, game=_symbols(12, 4),
-    ),
-    Level(
-        "symbols-walk-v1", f"{_TWO}, walking; 4 symbols of 12.", Turned(PlacedBlocks(AROUND, (1, 3, 6), 2)),
-        (HeldOut("targets", 5),), "walking", ("grid", "pose", "dialog"), 160, 20_000_000, game=_symbols(12, 4),
-    ),
-    Level(
-        "symbols-structures-v1", f"{_WHOLE}, walking, pictures; messages of 8 symbols of 32.", Structures(), _FORMS,
-        "walking", _PICTURES, 3000, 100_000_000, spare=None,
-        game={**_symbols(32, 8), "dialog_length": 64, "architect_sees": ("target_grid", "grid", "pose", "dialog")},
-    ),
-    # --- a pair with words
-    Level(
-        "words-place-v1", f"{_TURNED}.", Turned(PlacedBlocks()), _SQUARES, "grid", _STATE, 12, 1_000_000, game=_TALK,
+        "told-ground-v2",
+        f"{_GROUND}, in one sentence of 8 wordings, {_WALKING}.",
+        Spawned(PlacedBlocks(GROUND, wordings=8)),
+        (*_SQUARES, HeldOut("sentences", 14)),
+        controls="walking",
+        sees=_STATE,
+        max_steps=70,
+        budget=10_000_000,
         seeds=6,
     ),
     Level(
-        "words-ground-v1", f"{_ANYWHERE}, walking.", PlacedBlocks(GROUND), _SQUARES, "walking", _STATE, 160, 20_000_000,
-        game=_TALK, seeds=6,
+        "told-shapes-v2",
+        f"A row, tower, wall or square, in one sentence, {_WALKING}.",
+        Spawned(Shapes()),
+        (HeldOut("larger", 6),),
+        controls="walking",
+        sees=_STATE,
+        max_steps=200,
+        budget=20_000_000,
+        spare=4,
+    ),
+    # --- a builder that gets instructions and sees pictures
+    Level(
+        "pictures-ground-v2",
+        f"{_GROUND}, in one sentence of 8 wordings, {_WALKING}.",
+        Spawned(PlacedBlocks(GROUND, wordings=8)),
+        (*_SQUARES, _POSES),
+        controls="walking",
+        sees=_PICTURES,
+        max_steps=70,
+        budget=20_000_000,
+        seeds=6,
     ),
     Level(
-        "words-few-v1", "Structures of 3 to 6 blocks in up to 2 layers, walking.", Structures(3, 6, 2, 3, 3), _FORMS,
-        "walking", _STATE, 800, 50_000_000, spare=4, game=_TALK,
+        "pictures-layers-v2",
+        f"A block of the 3 lowest layers removed and another one placed, among 6, {_WALKING}.",
+        Spawned(Changes()),
+        (*_SQUARES, _POSES),
+        controls="walking",
+        sees=_PICTURES,
+        max_steps=90,
+        budget=50_000_000,
+        seeds=6,
     ),
     Level(
-        "words-structures-v1", f"{_WHOLE}, walking, pictures.", Structures(), _FORMS, "walking", _PICTURES, 5000,
-        100_000_000, spare=None, game=_TALK,
+        "pictures-structures-v2",
+        f"The full game: structures of 12 to 20 blocks in up to 4 layers, described shape by shape, {_WALKING}.",
+        Spawned(Structures()),
+        _FORMS,
+        controls="walking",
+        sees=_PICTURES,
+        max_steps=1000,
+        budget=100_000_000,
+        spare=None,
+        architects=_BY_SHAPES,
     ),
-    # --- partners that never trained together
+    # --- a pair with symbols
     Level(
-        "partners-place-v1", f"{_TURNED}; 2 symbols of 8; architects and builders of different runs.",
-        Turned(PlacedBlocks()), _SQUARES, "grid", ("grid", "pose", "dialog"), 6, 500_000, game=_symbols(8, 2), seeds=6,
-    ),
-    Level(
-        "partners-ground-v1", f"{_ANYWHERE}, walking; other scripted architects in the test than in training.",
-        PlacedBlocks(GROUND), _SQUARES, "walking", _STATE, 160, 20_000_000, game=_TALK, architects=_MET, seeds=6,
-    ),
-    Level(
-        "partners-structures-v1",
-        f"{_WHOLE}, walking, pictures; other scripted architects in the test than in training.", Structures(),
-        _FORMS, "walking", _PICTURES, 5000, 100_000_000, spare=None, game=_TALK, architects=_MET,
-    ),
-    # --- teams
-    Level(
-        "team-assist-v1", f"{_WHOLE}, walking; a builder who sees the target, one who does not, and little time.",
-        Structures(), _FORMS, "walking", _STATE, 135, 50_000_000, spare=None,
-        game=_team(0, 2, sees={"builder_0": "all"}),
-    ),
-    Level(
-        "team-relay-v1", "One architect sees the target, another one talks to the builder; 3 to 6 blocks, walking.",
-        Structures(3, 6, 2, 3, 3), _FORMS, "walking", _STATE, 400, 20_000_000, spare=4,
-        game=_team(
-            2, 1, sees={"architect_1": "none"},
-            hearers={"architect_0": "architect_1", "builder_0": "architect_1"},
-        ),
+        "symbols-two-v2",
+        f"Two blocks of 3 colours in the 8 cells around the builder, {_FACING}, 252 meanings; 4 symbols of 12.",
+        Turned(PlacedBlocks(AROUND, (1, 3, 6), 2)),
+        (HeldOut("targets", 5),),
+        controls="grid",
+        sees=("grid", "pose", "dialog"),
+        max_steps=16,
+        budget=5_000_000,
+        game=_symbols(12, 4),
     ),
     Level(
-        "team-parts-v1", f"{_WHOLE}, walking; two architects each see one half.", Structures(), _FORMS, "walking",
-        _STATE, 1000, 50_000_000, spare=None, game=_team(2, 1, sees=_HALVES),
+        "symbols-ground-v2",
+        f"{_GROUND}, 726 meanings; 3 symbols of 12; the builder names a cell and its colour.",
+        PlacedBlocks(GROUND),
+        _SQUARES,
+        controls="cells",
+        sees=("grid", "dialog"),
+        max_steps=4,
+        budget=5_000_000,
+        seeds=6,
+        game=_symbols(12, 3),
     ),
+    # --- what people wrote
     Level(
-        "team-divide-v1", f"{_WHOLE}, walking; two builders hold different colors.", Structures(), _FORMS,
-        "walking", _STATE, 300, 50_000_000, spare=None,
-        game=_team(1, 2, inventories={"builder_0": {"blue": 20, "yellow": 20, "green": 20},
-                                      "builder_1": {"orange": 20, "purple": 20, "red": 20}}),
+        "human-turns-v2",
+        "Changes that people asked for in the IGLU single-turn corpus, walking.",
+        PinnedInstructions("645e5ee674fd"),
+        (HeldOut("corpora"),),
+        controls="walking",
+        sees=_STATE,
+        max_steps=1000,
+        budget=20_000_000,
+        spare=None,
+        game={"chat": "text"},
+        measure="f1",
     ),
-    Level(
-        "team-sides-v1", "Structures of 3 to 6 blocks, walking; three architects each see one side.",
-        Structures(3, 6, 2, 3, 3), _FORMS, "walking", _STATE, 400, 50_000_000, spare=4, game=_team(3, 1, sees=_SIDES),
-    ),
-    Level(
-        "team-whole-v1", f"{_WHOLE}, walking; three architects who see halves and a color, and three builders.",
-        Structures(), _FORMS, "walking", _STATE, 900, 100_000_000, spare=None,
-        game=_team(3, 3, sees={**_HALVES, "architect_2": "color:red"}),
-    ),
-)  # fmt: skip
+)
 
 _BY_NAME = {level.name: level for level in _LISTED}
+RELEASES = {"-v0": "0.2.0", "-v1": "0.3.0"}
+"""By end of a level's name, the release that has the levels of this former version and reads their results."""
 
 
 def levels(family: Family | None = None) -> tuple[Level, ...]:
@@ -449,7 +456,7 @@ def find(level: str | Level) -> Level:
         return level
     if level not in _BY_NAME:
         hint = similar(level, _BY_NAME)
-        if str(level).endswith("-v0"):
-            hint = " (iglu_marl 0.2.0 has the levels of version 0)"
+        if (release := RELEASES.get(str(level)[-3:])) is not None:
+            hint = f" (iglu_marl {release} has the levels of version {str(level)[-1]})"
         raise ConfigError(f"level is {level!r}{hint}, expected one of {', '.join(_BY_NAME)}")
     return _BY_NAME[level]

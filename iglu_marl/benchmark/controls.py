@@ -7,6 +7,7 @@
 | `blind` | whose builder sees the target | the builder sees the target of another game |
 | `unsighted` | whose builder sees pictures | half of the games have black pictures, half those of another game |
 | `alone` | of teams | only the first agent of each role acts |
+| `cross-play` | with symbols, if several pairs were trained | the builder is that of the next run |
 
 Pictures of another game come from a second environment with the other task, where the same actions are taken. Black
 pictures show what is reached where all games start alike, so that pictures of another game are one's own.

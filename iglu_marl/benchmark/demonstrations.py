@@ -357,7 +357,7 @@ def write_demonstrations(
 
     Args:
         level: a level or its name.
-        dataset_id: such as "iglu/see-place-v1".
+        dataset_id: such as "iglu/see-ground-v2".
         split: split of the tasks.
         games: games of the expert; those that are no success are left out.
         fold: seed of the training run, which determines what is held out.

@@ -1,8 +1,8 @@
-"""Play games of a level and apply its success rule: batches for trained baselines, single games for agents."""
+"""Play games of a level and apply its success rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,153 +13,14 @@ from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.agents.registry import known, seated
 from iglu_marl.benchmark.catalog import Level, builder_env
-from iglu_marl.core.controls import GRID_ACTIONS
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.task import Task
-from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.parallel import parallel_env
-from iglu_marl.envs.wrappers import discretize
-from iglu_marl.evaluation.metrics import intersection_counts
+from iglu_marl.evaluation.metrics import change_counts
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory, play
 
 Array = npt.NDArray[Any]
-
-_UNPLAYED = Task("", [(0, -1, 0, 1)])  # starts after the end of an episode
-_PATCHES = 8  # per side of a picture
-
-
-class Features:
-    """Encode batches of a single builder's observations as numbers of about 0..1, float32 [count, n].
-
-    | field | features |
-    |---|---|
-    | grid, target | one-hot colour per cell, filled cells, colours that occur |
-    | dialog | count of each token |
-    | pov | means of 8 × 8 patches |
-
-    sees: fields among "pose", "grid", "target", "inventory", "compass", "dialog" and "pov". cells: cells of the grids
-    to encode, bool [9, 11, 11]. tokens: size of the vocabulary.
-    """
-
-    def __init__(self, sees: Sequence[str], cells: npt.NDArray[np.bool_], tokens: int) -> None:
-        self.sees, self._cells, self._tokens = tuple(sees), cells, tokens
-        self._ids = np.arange(1, 7, dtype=np.int8)
-
-    def __call__(self, seen: Mapping[str, Any], count: int) -> Array:
-        """Return the features of a batch of observations."""
-        parts = [np.zeros((count, 0), np.float32), *(getattr(self, f"_{name}")(seen) for name in self.sees)]
-        return np.concatenate([part.reshape(count, -1) for part in parts], axis=1, dtype=np.float32)
-
-    def _grid(self, seen: Mapping[str, Any], key: str = "grid") -> Array:
-        colors = seen[key][:, self._cells][..., None] == self._ids  # [count, cells, 6]
-        parts = (colors.reshape(len(colors), -1), colors.any(axis=2), colors.any(axis=1))
-        return np.concatenate(parts, axis=1)
-
-    def _target(self, seen: Mapping[str, Any]) -> Array:
-        return self._grid(seen, "target_grid")
-
-    def _pose(self, seen: Mapping[str, Any]) -> Array:
-        x, y, z, pitch, yaw = seen["agentPos"].T
-        return np.stack([x / 5, y / 5, z / 5, pitch / 90, *_turned(yaw)], axis=1)
-
-    def _compass(self, seen: Mapping[str, Any]) -> Array:
-        return np.stack(_turned(seen["compass"].ravel()), axis=1)
-
-    def _inventory(self, seen: Mapping[str, Any]) -> Array:
-        return seen["inventory"] / 20
-
-    def _dialog(self, seen: Mapping[str, Any]) -> Array:
-        rows = seen["dialog"] + np.arange(len(seen["dialog"]))[:, None] * self._tokens
-        counts = np.bincount(rows.ravel(), minlength=len(rows) * self._tokens)
-        return counts.reshape(-1, self._tokens)[:, 1:]
-
-    def _pov(self, seen: Mapping[str, Any]) -> Array:
-        pictures = seen["pov"]
-        high, wide = (side // _PATCHES for side in pictures.shape[1:3])
-        patches = pictures.reshape(len(pictures), _PATCHES, high, _PATCHES, wide, 3)
-        return patches.mean(axis=(2, 4), dtype=np.float32) / 255
-
-
-def _turned(angle_deg: Array) -> tuple[Array, Array]:
-    return np.sin(np.radians(angle_deg)), np.cos(np.radians(angle_deg))
-
-
-def features_for(level: Level, sees: Sequence[str], cells: npt.NDArray[np.bool_]) -> Features:
-    """Return the `Features` of a single builder's observations on a level."""
-    env = builder_env(
-        level, "train", alone=True, sees=(*sees, "dialog"), fields={"chat": "tokens", "tasks": _UNPLAYED}
-    )
-    tokens = int(env.observation_space["dialog"].high.max()) + 1
-    env.close()
-    return Features(sees, cells, tokens)
-
-
-class BuilderGames:
-    """A batch of single-builder games, one task each, observed through `Features`.
-
-    An architect speaks live only where these have the dialog.
-
-    success: games that succeeded by the level's rule, bool [count]. playing: games that have not ended and can still
-    succeed, bool [count].
-    """
-
-    def __init__(self, level: Level, count: int, features: Features) -> None:
-        self.level, self.count, self._features = level, count, features
-        env = builder_env(
-            level,
-            "train",
-            num_envs=count,
-            sees=features.sees,
-            alone="dialog" not in features.sees,
-            fields={"chat": "tokens", "tasks": _UNPLAYED},
-            copy=False,
-            info_keys=("event",),
-        )
-        self._env = discretize(env, table=GRID_ACTIONS) if level.controls == "grid" else env
-        self.actions = int(self._env.single_action_space.n)
-
-    def begin(self, tasks: Sequence[Task]) -> Array:
-        """Start an episode for each task and return the features, float32 [count, n]."""
-        seen, _ = self._env.reset(seed=0, options={"task": list(tasks)})
-        self._allowed = np.array([self.level.allowed_changes(task) for task in tasks])
-        self._changes = np.zeros(self.count)
-        self.success, self.playing = np.zeros(self.count, np.bool_), np.ones(self.count, np.bool_)
-        return self._features(seen, self.count)
-
-    @property
-    def worlds(self) -> Worlds:
-        """The worlds of the games."""
-        return self._env.unwrapped.worlds
-
-    def step(self, actions: Array) -> tuple[Array, Array]:
-        """Apply one action per game; return features and rewards, float64 [count] (0 after the end)."""
-        seen, rewards, terminated, truncated, infos = self._env.step(actions)
-        playing, event = self.playing, infos["event"]
-        self._changes += playing & ((event == "placed") | (event == "removed"))
-        fits = self._changes <= self._allowed
-        self.success = self.success | (playing & terminated & fits)
-        self.playing = playing & fits & ~(terminated | truncated)
-        return self._features(seen, self.count), np.where(playing, rewards, 0.0)
-
-    def close(self) -> None:
-        """Close the environment."""
-        self._env.close()
-
-
-def successes(
-    level: Level, tasks: Sequence[Task], features: Features, choose: Callable[[Array, int], Array]
-) -> npt.NDArray[np.bool_]:
-    """Play one game per task with the actions `choose(features, step)`; return the successes, bool [n]."""
-    games = BuilderGames(level, len(tasks), features)
-    seen = games.begin(tasks)
-    for step in range(level.max_steps):
-        seen, _ = games.step(choose(seen, step))
-        if not games.playing.any():
-            break
-    games.close()
-    return games.success
-
 
 # ------------------------------------------------------------------------------------------------------- one by one
 
@@ -167,7 +28,7 @@ def successes(
 class Judged(NamedTuple):
     """Outcome of a game.
 
-    changes: number of block changes. steps: number of builder steps.
+    f1: F1 of the changes. changes: number of block changes. steps: number of builder steps.
     """
 
     success: bool
@@ -224,9 +85,7 @@ def judgement(level: Level, game: Trajectory, changes: int, steps: int) -> Judge
     game.check_unedited()
     task = game.task.in_ids("iglu")
     assert game.grid is not None  # since it ended
-    counts = intersection_counts(
-        game.grid, task.target_grid, invariant=task.is_invariant, full_grid=task.full_grid
-    )
+    counts = change_counts(task.start_grid, task.target_grid, game.grid, invariant=task.is_invariant)
     success = level.is_success(game.task, game.completed, changes)
     return Judged(success, game.completed, float(counts.f1), changes, steps)
 
@@ -236,17 +95,12 @@ def silent_architect(env: Any) -> Agent:
     return RandomArchitect.for_env(env, silence=1.0)
 
 
-def is_builder(agent: str) -> bool:
-    """Whether the name of an agent is that of a builder."""
-    return agent.startswith(Role.BUILDER.value)
-
-
 def team_of(level: Level, env: Any, architect: Any, builder: Any) -> dict[str, Agent]:
     """Return the agents of all seats of a team level by name, from one spec for each role; {} on other levels."""
     if not level.is_team:
         return {}
     return {
-        agent: seated(builder if is_builder(agent) else architect, env, agent)
+        agent: seated(builder if role_of(agent) is Role.BUILDER else architect, env, agent)
         for agent in env.possible_agents
     }
 
@@ -258,15 +112,6 @@ def plays_itself(builder: Any) -> bool:
     """
     named = isinstance(builder, str) and builder not in zoo()
     return named and (builder.startswith(NamedModel.PREFIX) or builder in known(Role.BUILDER))
-
-
-BACKGROUND = "background"
-"""Spec of an architect or builder that stands for all frozen partners of a level."""
-
-
-def background(level: Level) -> tuple[str, ...]:
-    """Return the frozen partners of a level, pairs of the zoo."""
-    return tuple(sorted(name for name in zoo() if name.startswith(level.name.removesuffix("v1"))))
 
 
 def reference_env(level: Level, split: Any) -> Any:

@@ -144,7 +144,7 @@ def _whole(task: Task, unit: str = "") -> RoundsGame:
 
 def _human() -> Sequence[RoundsGame]:
     """Return what people asked for in the IGLU single-turn corpus: the structures of the test split."""
-    tasks: Any = find("told-human-v1").tasks("test")
+    tasks: Any = find("human-turns-v2").tasks("test")
     return [_whole(task, task.task_id) for task in tasks]
 
 

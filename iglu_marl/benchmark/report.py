@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits
+from iglu_marl.benchmark.audits import CONTROLS, Audit, read_audits
 from iglu_marl.benchmark.catalog import CONTROLS as AGENT_CONTROLS
 from iglu_marl.benchmark.catalog import FAMILIES, find, levels
 from iglu_marl.benchmark.results import Result, improvement, iqm
@@ -19,7 +19,20 @@ from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.tables import Code, Table, csv_text, markdown_table
 from iglu_marl.evaluation.metrics import Interval, interquartile_mean
 
-COLUMNS = ("level", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
+COLUMNS = (
+    "level",
+    "agent",
+    "split",
+    "runs",
+    "measure",
+    "value",
+    "low",
+    "high",
+    "completed",
+    "f1",
+    "steps",
+    "budget",
+)
 """First columns of the CSV; those of the controls follow."""
 
 
@@ -31,7 +44,8 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
 
     | key | |
     |---|---|
-    | success, low, high | success rate with its interval |
+    | value, low, high | the level's `measure` with its interval |
+    | supervision | what the agents had, separated by ", " |
     | contents | number of different contents |
     | audit: chance | success rate of a fixed target (`Audit.constant`) |
     | flags | what to know before comparing the result (`Result.flags`), separated by "; " |
@@ -43,17 +57,16 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
     known = read_audits() if audits is None else audits
     found = []
     for result in results:
-        success = result.interval()
-        row: dict[str, Any] = dict(
-            zip(COLUMNS, (result.level, result.name, result.split, len(result.runs), *success), strict=False)
-        )
+        about = (result.level, result.name, result.split, len(result.runs), find(result.level).measure)
+        row: dict[str, Any] = dict(zip(COLUMNS, (*about, *result.interval()), strict=False))
         row |= {name: result.interval(name).value for name in ("completed", "f1", "steps")}
         row |= {"budget": result.budget, "contents": result.contents}
+        row["supervision"] = ", ".join(result.supervision)
         row |= {f"agent: {name}": result.control(name) for name in AGENT_CONTROLS}
         audit = known.get(result.level)
         row["audit: chance"] = audit.constant if audit else None
         row["flags"] = "; ".join(result.flags(row["audit: chance"]))
-        row |= {f"audit: {name}": audit.share(name) if audit else None for name in CONTROLS}
+        row |= {f"audit: {name}": audit.shares.get(name) if audit else None for name in CONTROLS}
         found.append(json_ready(row))
     return found
 
@@ -61,10 +74,11 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
 def totals(results: Sequence[Result]) -> dict[str, dict[str, Interval]]:
     """Return the interquartile mean over levels and runs, by agent and family ("all": the whole benchmark).
 
-    Results with faults and families with results on one level are left out. Runs are resampled within their level.
+    References, results with faults, and families with results on one level are left out. Runs are resampled within
+    their level.
     """
     found: dict[str, dict[str, Interval]] = {}
-    whole = [result for result in results if not result.faults()]
+    whole = [result for result in results if not (result.is_reference or result.faults())]
     for name in dict.fromkeys(result.name for result in whole):
         own = [result for result in whole if result.name == name]
         for family in (*FAMILIES, "all"):
@@ -108,9 +122,14 @@ def _interval(interval: Interval) -> str:
     return interval.text(percent)
 
 
+def score_text(result: Result) -> str:
+    """Return the level's measure with its interval in per cent, marked where it is not the success rate."""
+    return _interval(result.interval()) + {"success": "", "f1": " F1"}[find(result.level).measure]
+
+
 RESULT_HEADS = (
-    *("level", "agent", "runs", "contents", "steps", "success", "completed", "controls"),
-    *("chance", "best without", "its steps", "scripted", "oracle", "flags"),
+    *("level", "agent", "supervision", "runs", "contents", "steps", "success", "completed", "controls"),
+    *("chance", "best without", "scripted", "oracle", "flags"),
 )
 
 
@@ -121,13 +140,14 @@ def result_table(results: Sequence[Result], audits: Mapping[str, Audit] | None =
         [
             Code(result.level),
             result.name,
+            entry["supervision"] or "–",
             len(result.runs),
             result.contents,
             f"{result.budget:,}",
-            _interval(result.interval()),
+            score_text(result),
             percent(entry["completed"]),
             controls_text(result),
-            *_without_and_with(known.get(result.level)),
+            *_audited(known.get(result.level), "scripted", "oracle"),
             entry["flags"] or "–",
         ]
         for result, entry in zip(results, entries(results, known), strict=True)
@@ -141,14 +161,11 @@ def controls_text(result: Result) -> str:
     return ", ".join(f"{name} {percent(share)}" for name, share in shares.items() if share is not None) or "–"
 
 
-def _without_and_with(audit: Audit | None) -> list[str]:
-    """Return chance, the best shortcut baseline, its steps, the scripted builder and the oracle."""
+def _audited(audit: Audit | None, *names: str) -> list[str]:
+    """Return chance, the best shortcut baseline and named controls of a level in per cent."""
     if audit is None:
-        return ["–"] * 5
-    steps = max((part.budget for name in WITHOUT if (part := audit.controls.get(name))), default=0)
-    shares = (audit.constant, audit.best_without, audit.share("scripted"), audit.share("oracle"))
-    chance, best_without, scripted, oracle = map(percent, shares)
-    return [chance, best_without, f"{steps:,}", scripted, oracle]
+        return ["–"] * (2 + len(names))
+    return [*map(percent, (audit.constant, audit.best_without, *map(audit.shares.get, names)))]
 
 
 def tables(
@@ -177,9 +194,9 @@ def tables(
 
 
 ABOUT = (
-    "Success: mean in per cent, with its 95 % interval by bootstrap over runs, contents and partners (Wilson's for 0 "
-    "and 100 %). *Controls*: the same agents without the messages, the target, the pictures or their team. *Best "
-    "without*: the best shortcut baseline of the level. Steps are training steps, of the agent and of the baselines.\n"
+    "Success: mean in per cent, or F1 of the changes, with its 95 % interval by bootstrap over runs, contents and "
+    "partners (Wilson's for 0 and 100 %). *Controls*: the same agents without the messages, the target, the pictures "
+    "or their team. *Best without*: the best shortcut baseline of the level. Steps are training steps.\n"
 )
 
 
@@ -195,40 +212,36 @@ LEVEL_HEADS = (
 
 
 def level_table(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> Table:
-    """Return a row per level: its controls, its best agent among results without faults, and the gap to the oracle."""
+    """Return a row per level: its controls, its best agent among entries without faults, and the gap to the oracle."""
     known = read_audits() if audits is None else audits
     return Table(LEVEL_HEADS, [_level_row(level.name, results, known.get(level.name)) for level in levels()])
 
 
 def _level_row(level: str, results: Sequence[Result], audit: Audit | None) -> list[Any]:
-    shares: list[float | None] = [None] * 4
-    if audit is not None:
-        shares = [audit.constant, audit.best_without, audit.share("full"), audit.share("oracle")]
-    chance, best_without, full, oracle = map(percent, shares)
+    chance, best_without, full, oracle = _audited(audit, "full", "oracle")
     row = [Code(level), chance, best_without, full, "–" if audit is None else audit.verdict, oracle]
-    own = [result for result in results if result.level == level and not result.faults()]
+    own = [one for one in results if one.level == level and not (one.is_reference or one.faults())]
     if not own:
         return [*row, "–", "–", "–", "–"]
     best = max(own, key=lambda result: result.interval().value)
-    gap = (1.0 if shares[3] is None else shares[3]) - best.interval().value
-    return [*row, best.name, len(best.runs), _interval(best.interval()), percent(gap)]
+    gap = (audit.shares.get("oracle", 1.0) if audit else 1.0) - best.interval().value
+    return [*row, best.name, len(best.runs), score_text(best), percent(gap)]
 
 
-AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "verdict")
+AUDIT_HEADS = ("level", "tasks", "chance", *CONTROLS, "verdict")
 
 
 def audit_table(audits: Mapping[str, Audit]) -> Table:
-    """Return the controls of all levels: training steps, shares in per cent, "–" where a control is not defined."""
+    """Return the controls of all levels: shares in per cent, "–" where a control is not defined."""
     rows: list[list[Any]] = []
     for level in levels():
         if (audit := audits.get(level.name)) is None:
             continue
-        shares = map(audit.share, CONTROLS)
+        shares = map(audit.shares.get, CONTROLS)
         verdict = audit.verdict
         if audit.digest != level.digest:
             verdict += " (of another version)"
-        steps = max((part.budget for part in audit.controls.values() if part), default=0)
-        about = (Code(level.name), audit.tasks, f"{steps:,}", percent(audit.chance))
+        about = (Code(level.name), audit.tasks, percent(audit.chance))
         rows.append([*about, *map(percent, shares), verdict])
     return Table(AUDIT_HEADS, rows)
 

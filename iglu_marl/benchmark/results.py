@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.catalog import CONTROLS, find
+from iglu_marl.benchmark.catalog import CONTROLS, RELEASES, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core import schema
@@ -32,7 +32,19 @@ from iglu_marl.evaluation.metrics import (
 
 FORMAT, VERSION = "iglu_marl benchmark result", 3
 MEASURES = ("success", "completed", "f1", "steps")
-"""Measures of a run: success rate, share of completed targets, mean F1, mean number of steps."""
+"""Measures of a run: success rate, share of completed targets, mean F1 of the changes, mean number of steps."""
+SUPERVISION: Mapping[str, str] = {
+    "nothing": "nothing, as a random agent",
+    "target": "the task of the game",
+    "agreed": "a code or convention that was agreed beforehand",
+    "grammar": "the grammar of this package, or a parser",
+    "planner": "the planner of this package",
+    "pretrained": "a model that was trained on other data, such as a language model",
+    "demonstrations": "games or actions of an expert",
+    "reward": "the reward of the game",
+}
+"""What an agent had."""
+TRAINED = ("demonstrations", "reward")
 
 
 class EpisodeRow(NamedTuple):
@@ -57,7 +69,7 @@ class EpisodeRow(NamedTuple):
 class Run(NamedTuple):
     """Measurements of one training run.
 
-    scores: means of `MEASURES` over the episodes. controls: success rates of the same agent by the names of `CONTROLS`.
+    scores: means of `MEASURES` over the episodes. controls: means of the level's measure by the names of `CONTROLS`.
     curve: (environment steps, success rate) during training.
     """
 
@@ -91,7 +103,7 @@ FILE_SCHEMA: Mapping[str, Any] = {
     "tasks": schema.hexadecimal(12),
     "budget": schema.whole(),
     "command": schema.some_text(10_000),
-    "privileged": schema.FLAG,
+    "supervision": [schema.one_of(tuple(SUPERVISION))],
     "own_actions": schema.FLAG,
     "versions": schema.Entries(_NAME, _NAME),
     "runs": [
@@ -142,7 +154,7 @@ class Result:
         command: command that trained and measured the agent.
         versions: versions of the software.
         rows: all episodes, by run and seed.
-        privileged: whether an agent gets the task.
+        supervision: what the agents had, names of `SUPERVISION`.
         own_actions: whether the builder plays with the game's own actions and observes more than the level shows.
         recordings: the recorded games; None: none were kept.
 
@@ -159,12 +171,18 @@ class Result:
     command: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     rows: tuple[EpisodeRow, ...] = ()
-    privileged: bool = False
+    supervision: tuple[str, ...] = ()
     own_actions: bool = False
     recordings: Recordings | None = None
 
-    def scores(self, measure: str = "success") -> list[float]:
-        """Return a measure of each run. Raises `DataError` if a run does not have it."""
+    @property
+    def is_reference(self) -> bool:
+        """Whether this is a row to compare with, of agents without any training, and no entry."""
+        return bool(self.supervision) and not {*TRAINED, "pretrained"} & {*self.supervision}
+
+    def scores(self, measure: str = "") -> list[float]:
+        """Return a measure of each run, by default that of the level. Raises `DataError` if a run does not have it."""
+        measure = measure or find(self.level).measure
         if missing := [run.seed for run in self.runs if measure not in run.scores]:
             raise DataError(
                 f"the run {missing[0]} has no {measure!r:.40}, expected one of {', '.join(MEASURES)}"
@@ -176,12 +194,13 @@ class Result:
         """Number of tasks with different content."""
         return len({row.task for row in self.rows})
 
-    def interval(self, measure: str = "success") -> Interval:
-        """Return the mean of a measure with its 95 % interval.
+    def interval(self, measure: str = "") -> Interval:
+        """Return the mean of a measure, by default that of the level, with its 95 % interval.
 
         Bootstrap over runs, contents and partners; Wilson's interval of `contents` games where that has no width, as
         for 0 and 100 %.
         """
+        measure = measure or find(self.level).measure
         top = find(self.level).max_steps if measure == "steps" else 1
         values = [getattr(row, measure) / top for row in self.rows]
         factors = zip(*((row.run, row.task, row.partner) for row in self.rows), strict=True)
@@ -192,7 +211,7 @@ class Result:
         return Interval(*(top * end for end in found))
 
     def control(self, name: str) -> float | None:
-        """Return the success rate of the same agents in a control, the mean over runs; None if it was not played."""
+        """Return the measure of the same agents in a control, the mean over runs; None if it was not played."""
         taken = [run.controls[name] for run in self.runs if name in run.controls]
         return float(np.mean(taken)) if taken else None
 
@@ -205,8 +224,12 @@ class Result:
             found.append("no games")
         elif self.recordings.games < len(self.rows) * (1 + len(self.runs[0].controls)):
             found.append("no games of the controls")
-        if not self.budget:
-            found.append("no steps of training")
+        if not self.supervision:
+            found.append("no supervision")
+        if bool(self.budget) != bool({*TRAINED} & {*self.supervision}):
+            found.append(
+                f"{self.budget:,} steps of training, supervision: {', '.join(self.supervision) or 'none'}"
+            )
         if self.budget > level.budget:
             found.append(f"budget {self.budget:,} above the level's {level.budget:,}")
         found += dict.fromkeys(fault for run in self.runs if (fault := self._fault_of_curve(run)))
@@ -238,12 +261,12 @@ class Result:
         found = self.faults()
         for name in CONTROLS:
             share = self.control(name)
-            if share is None or chance is None:
+            if share is None or chance is None or name == "cross-play":
                 continue
             if share_interval(share, self.contents).low > chance:
                 found.append(f"{name} {share:.1%} above chance {chance:.1%}")
-        if self.privileged:
-            found.append("gets the task")
+        if self.is_reference:
+            return found
         if len(self.runs) < level.seeds:
             found.append(f"{len(self.runs)} of {level.seeds} runs")
         if (played := len({seed % level.folds for seed in seeds})) < level.folds:
@@ -260,13 +283,13 @@ class Result:
             "tasks",
             "budget",
             "command",
-            "privileged",
             "own_actions",
         )
         content = {
             "format": FORMAT,
             "version": VERSION,
             **{name: getattr(self, name) for name in names},
+            "supervision": list(self.supervision),
             "versions": dict(self.versions),
             "runs": [
                 {"seed": run.seed, "controls": dict(run.controls), "curve": list(map(list, run.curve))}
@@ -283,19 +306,17 @@ class Result:
 
         Raises `DataError` if a field has an unexpected type or is out of range, or if the content was edited.
         """
-        if (
-            isinstance(content, Mapping)
-            and content.get("format") == FORMAT
-            and content.get("version") in (1, 2)
-        ):
-            raise DataError(
-                f"version is {content['version']}, expected {VERSION}; iglu_marl "
-                f"0.{content['version'] + 1}.0 reads version {content['version']}"
-            )
+        if isinstance(content, Mapping) and content.get("format") == FORMAT:
+            name = content.get("level", content.get("rung"))
+            version = name[-3:] if isinstance(name, str) else ""
+            if (release := RELEASES.get(version)) is not None:
+                raise DataError(
+                    f"level is {name!r:.80}: iglu_marl {release} reads results of the levels {version[1:]}"
+                )
         schema.check(FILE_SCHEMA, content)
         level = find(content["level"])
         rows = tuple(EpisodeRow(**row) for row in content["episodes"])
-        runs = _read_runs(content["runs"], rows)
+        runs = _read_runs(content["runs"], rows, level.measure)
         if content["digest"] != level.digest:
             raise DataError(f"digest is {content['digest']}, expected {level.digest} of {level.name}")
         for at, row in enumerate(rows):
@@ -306,9 +327,15 @@ class Result:
             raise DataError(
                 f"recordings.games is {kept.games}, expected {' or '.join(map(str, sorted(counts)))}"
             )
-        rest = {name: content[name] for name in cls.__dataclass_fields__ if name in content}
+        own = cls.__dataclass_fields__.keys() - {"supervision", "runs", "episodes", "recordings"}
+        rest = {name: content[name] for name in own if name in content}
         result = cls(
-            **{**rest, "runs": runs, "rows": rows, "episodes": len(rows) // len(runs), "recordings": kept}
+            **rest,
+            supervision=tuple(content["supervision"]),
+            runs=runs,
+            rows=rows,
+            episodes=len(rows) // len(runs),
+            recordings=kept,
         )
         if checksum(content) != content["checksum"]:
             raise DataError(f"checksum is {content['checksum']}, expected {checksum(content)}: it was edited")
@@ -325,7 +352,9 @@ def checksum(content: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _read_runs(runs: Sequence[Mapping[str, Any]], rows: Sequence[EpisodeRow]) -> tuple[Run, ...]:
+def _read_runs(
+    runs: Sequence[Mapping[str, Any]], rows: Sequence[EpisodeRow], measure: str
+) -> tuple[Run, ...]:
     """Read the runs, whose means follow from the episodes. Raises `DataError` if they do not fit each other."""
     if not runs or not rows:
         raise DataError(f"there are {len(runs)} runs and {len(rows)} episodes, expected one or more of each")
@@ -343,7 +372,7 @@ def _read_runs(runs: Sequence[Mapping[str, Any]], rows: Sequence[EpisodeRow]) ->
                 f"runs[{at}].controls has other names than the first run, expected the same of all"
             )
         for name, share in run["controls"].items():
-            if abs(share * each - round(share * each)) >= 1e-3:
+            if measure == "success" and abs(share * each - round(share * each)) >= 1e-3:
                 raise DataError(f"runs[{at}].controls.{name} is {share}, expected a share of {each} games")
         curve = tuple((step, float(share)) for step, share in run["curve"])
         found.append(Run(run["seed"], means(rows[at * each :][:each]), dict(run["controls"]), curve))

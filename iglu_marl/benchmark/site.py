@@ -12,7 +12,7 @@ from typing import Any
 from iglu_marl.benchmark.audits import Audit, read_audits
 from iglu_marl.benchmark.catalog import FAMILIES, Level, levels
 from iglu_marl.benchmark.protocol import replayed, verify
-from iglu_marl.benchmark.report import controls_text, curves_svg, level_table, percent
+from iglu_marl.benchmark.report import controls_text, curves_svg, level_table, percent, score_text
 from iglu_marl.benchmark.results import Result, read_result
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import made_folder, write_text
@@ -76,6 +76,8 @@ def write_site(
             watched[name] = _games(path, results[name], place, games)
     found = []
     for family, about in FAMILIES.items():
+        if not levels(family):
+            continue
         found.append(f"<h2>{_text(family)}: {_text(about)}</h2>")
         for level in levels(family):
             own = {name: result for name, result in ranked.items() if result.level == level.name}
@@ -91,8 +93,9 @@ def write_site(
         found.append(f'<h2>Files without a place</h2><div class="wide">{unranked}</div>')
     body = f"""<h1>The iglu_marl benchmark</h1>
 <p>Success on the test split in per cent: a bar for the 95&nbsp;% interval, a mark for the mean; the thin mark is
-chance, a player that always builds the same target. A baseline without the message or the target says something
-if the same learner succeeds with it (<em>full</em>). <em>Gap</em>: what is missing to the oracle. Check a result file:
+chance, a player that always builds the same target. <em>References</em> were not trained: scripted agents, random
+ones, codes agreed beforehand. A baseline without the message or the target says something if the same learner succeeds
+with it (<em>full</em>). <em>Gap</em>: what is missing to the oracle. Check a result file:
 <code>iglu-marl benchmark verify FILE</code>. To add one, send it with its recordings by a pull request.</p>
 {"".join(found)}
 <h2>All levels</h2>
@@ -133,15 +136,16 @@ def _article(
     facts: dict[str, Any] = {"steps": level.max_steps, "training": f"{level.budget:,}", "runs": level.seeds}
     chance, oracle = None, 1.0
     if audit is not None:
-        chance, oracle = audit.constant, audit.share("oracle") or 1.0
+        chance, oracle = audit.constant, audit.shares.get("oracle", 1.0)
         facts |= {"chance": percent(chance), "best baseline": percent(audit.best_without)}
-        facts |= {name: percent(audit.share(name)) for name in ("full", "scripted", "oracle")}
+        facts |= {name: percent(audit.shares.get(name)) for name in ("full", "scripted", "oracle")}
         facts["audit"] = audit.verdict
     held = "; ".join(map(str, level.held_out))
     shown = "".join(
         f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in facts.items()
     )
-    rows = [_row(name, result, chance, oracle, watched[name]) for name, result in results.items()]
+    entries_first = sorted(results.items(), key=lambda item: item[1].is_reference)
+    rows = [_row(name, result, chance, oracle, watched[name]) for name, result in entries_first]
     about = f"{_text(level.about)} Held out: {_text(held)}."
     return (
         f'<article id="{_text(level.name)}"><h3>{_text(level.name)}</h3><p>{about}</p><dl>{shown}</dl>'
@@ -161,6 +165,7 @@ def _row(
         marks += f'<u style="left:{min(99.5, 100 * chance):.1f}%"></u>'
     parts = [
         f"gap {percent(oracle - found.value)}",
+        f"supervision: {', '.join(result.supervision)}",
         f"runs {len(result.runs)}",
         f"contents {result.contents}",
         f"training steps {result.budget:,}",
@@ -168,10 +173,11 @@ def _row(
         *result.flags(chance),
     ]
     links = [f'<a href="{_text(name)}">result file</a>']
-    links += [f'<a href="{_text(page)}">{_text(title)}</a>' for page, title in games]
+    links += [f'<a href="{_text(page)}">{_text(about)}</a>' for page, about in games]
+    title = f"{result.name} (reference)" if result.is_reference else result.name
     command = f"<br><code>{_text(result.command)}</code>" if result.command else ""
     return (
-        f'<div class="row"><strong>{_text(result.name)}</strong><div class="track">{marks}</div>'
-        f"<span>{_text(found.text(percent))}</span>"
+        f'<div class="row"><strong>{_text(title)}</strong><div class="track">{marks}</div>'
+        f"<span>{_text(score_text(result))}</span>"
         f'<div class="notes">{_text(" · ".join(parts))} · {" · ".join(links)}{command}</div></div>'
     )

@@ -42,7 +42,7 @@ def chosen_levels(names: list[str] | None) -> list[str]:
 def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
     """List the levels: tasks, steps of a game, whether the shortcut baselines fail. Named levels: all about them.
 
-    Examples: iglu-marl benchmark list; iglu-marl benchmark list see; iglu-marl benchmark list see-place-v1
+    Examples: iglu-marl benchmark list; iglu-marl benchmark list see; iglu-marl benchmark list see-few-v2
     """
     from iglu_marl import benchmark
     from iglu_marl.benchmark.audits import read_audits
@@ -78,8 +78,8 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
             )
             audited = audit_table({name: audit for name, audit in audits.items() if name == level.name})
             for row in audited.rows:
-                _, tasks, steps, *shares, _ = zip(audited.head, row, strict=True)
-                console.print(f"  Audited on {tasks[1]} tasks, {steps[1]} steps; in per cent:")
+                _, tasks, *shares, _ = zip(audited.head, row, strict=True)
+                console.print(f"  Audited on {tasks[1]} tasks; in per cent:")
                 console.print(f"  {', '.join(f'{title} {share}' for title, share in shares)}.")
         return
     table = Table(
@@ -120,6 +120,12 @@ def run_level(
     episodes: Annotated[int, opt.integer(1, "Games of each run.")] = 200,
     budget: Annotated[int, opt.integer(0, "Environment steps of training, for the file.")] = 0,
     command: Annotated[str, Option(help="Command that trained the agent, for the file.")] = "",
+    supervision: Annotated[
+        list[str] | None,
+        Option(
+            help="What the agents had, such as reward; several times for several. Default: by their names."
+        ),
+    ] = None,
     controls: Annotated[
         bool, Option("--control-runs/--no-control-runs", help="Also measure it in the controls of the level.")
     ] = True,
@@ -130,7 +136,7 @@ def run_level(
 ) -> None:
     """Measure agents on a level.
 
-    Examples: iglu-marl benchmark run told-place-v1 --builder scripted -o result.json
+    Examples: iglu-marl benchmark run told-ground-v2 --builder scripted -o result.json
     """
     from iglu_marl import benchmark
     from iglu_marl.benchmark.report import markdown
@@ -153,6 +159,7 @@ def run_level(
             split=split,  # type: ignore[arg-type]  # checked
             episodes=episodes,
             budget=budget,
+            supervision=supervision or (),
             command=command,
             controls=controls,
             output=output,

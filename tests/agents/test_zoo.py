@@ -22,7 +22,6 @@ from iglu_marl import AgentError, ConfigError, DataError, Role
 from iglu_marl.agents import LearnedBuilder, RandomBuilder
 from iglu_marl.agents.learned import zoo
 from iglu_marl.agents.registry import ARCHITECTS, BUILDERS, game_options
-from iglu_marl.benchmark import find
 from iglu_marl.evaluation import evaluate
 
 MOST_BYTES = 5_000_000
@@ -127,7 +126,7 @@ def test_every_agent_of_the_package_plays_by_name(name: str, tmp_path: Path) -> 
     result = evaluate(
         name if Role.ARCHITECT in agent.roles else "random",
         name if Role.BUILDER in agent.roles else "random",
-        find("partners-place-v1").tasks("train") if agent.card["kind"].endswith("-pair") else "random",
+        "random",
         count=1,
         output=tmp_path,
         config={"max_steps": 30},
@@ -154,8 +153,6 @@ def run(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
     "line",
     [
         "record game.jsonl --builder pov-walker-v1 --max-steps 20 --json",
-        "record game.jsonl --architect partners-place-ippo-0-v1 --builder partners-place-ippo-0-v1 "
-        "--task-source own.py:Tasks --json",
         "evaluate --builder pov-walker-v1 --builder scripted --task-source random --count 1 --max-steps 20 --json",
         "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 20 --json",
     ],
@@ -163,8 +160,6 @@ def run(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
 def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:
     """What a trained agent sees, and how it acts and speaks, stands on its card; a command line does not repeat it."""
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
-    own = 'from iglu_marl.benchmark import find\n\ndef Tasks():\n    return find("partners-place-v1").tasks("train")\n'
-    (tmp_path / "own.py").write_text(own, encoding="utf-8")
     done = run(tmp_path, line)
     assert "Error" not in done.stderr
     assert json.loads(done.stdout)
@@ -175,14 +170,6 @@ def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:
     [
         ("--builder pov-walker-v1 --controls flying", "walks with the 18 actions; controls is 'flying'"),
         ("--builder pov-walker-v1 --sees dialog", "needs 'pov' in its observation and got"),
-        (
-            "--builder partners-place-ippo-0-v1 --chat text",
-            "vocabulary is 8, expected no such option in iglu_marl.env: it has an effect only with",
-        ),
-        (
-            "--architect partners-place-ippo-0-v1 --builder pov-walker-v1",
-            "partners-place-ippo-0-v1 plays with --controls 'discrete', pov-walker-v1 with 'walking'",
-        ),
     ],
 )
 def test_what_is_asked_for_is_done_or_refused(tmp_path: Path, words: str, said: str) -> None:
@@ -203,7 +190,3 @@ def test_the_game_in_which_agents_can_play() -> None:
     asked = {"controls": "flying", "builder_sees": ("pov",)}
     assert game_options(agents, own, asked) == {**learned, **asked}
     assert game_options({Role.BUILDER: ["scripted"]}, own, {}) == own
-    both = {Role.ARCHITECT: ["partners-place-ippo-0-v1"], Role.BUILDER: ["edits-v1"]}
-    assert game_options(both, {}, {"controls": "flying", "chat": "text"})["controls"] == "flying"
-    with pytest.raises(AgentError, match="no game in common"):
-        game_options(both, {}, {"controls": "flying"})

@@ -149,19 +149,6 @@ class Counted(Plain):
     ("architect", "builder", "tasks", "said"),
     [
         ("replay", Counted, [FAR], "the task has no utterances of an architect"),
-        (
-            "partners-place-ippo-0-v1",
-            "scripted",
-            [BESIDE],
-            "a ScriptedBuilder needs words, the environment has vocabulary=8",
-        ),
-        ("terse", "partners-place-ippo-0-v1", [BESIDE], "a TerseArchitect needs words, .* vocabulary=8"),
-        (
-            "partners-place-ippo-0-v1",
-            "partners-place-ippo-0-v1",
-            [BESIDE, FAR],
-            r"the task has a block at \(4, -1, 0\), .*; task 'far'$",
-        ),
     ],
 )
 def test_what_cannot_work_is_refused_before_a_game(
