@@ -20,13 +20,13 @@ import numpy as np
 import torch
 import typer
 from torch import nn
-from torch.distributions import Categorical
-from torch.nn.functional import one_hot
+from torch.nn.functional import scaled_dot_product_attention
 
 from iglu_marl import benchmark
 
 HEADS, HEAD, GRU, WIDTH = 4, 16, 256, 128
-SITTINGS, RATE, ENTROPY, REPORT_EVERY = 256, 2e-3, 0.01, 50
+SITTINGS, RATE, ENTROPY, EPOCHS, CLIP, MAX_NORM = 256, 2e-3, 0.01, 4, 0.2, 0.5
+REPORT_EVERY = 50  # updates
 DISCOUNTS = {"code": 0.0, "words": 0.0, "listen": 1.0}  # only what a speaker tries serves later games
 PLACES, COLORS = 4, 6
 
@@ -34,83 +34,109 @@ Numbers = np.ndarray[Any, Any]
 
 
 class Policy(nn.Module):
-    """A policy for sittings side by side, which keeps what it saw in `memory` until `begin`."""
+    """A policy for sittings side by side. Sequences have the shape [games, sittings, n]."""
 
     def __init__(self, space: Any, kind: str) -> None:
         super().__init__()
-        self.kind = kind
-        self.asks = "message" if "message" in space.spaces else "wanted"
-        self.sizes = {name: int(space[name].nvec.max()) for name in (self.asks, "last_message", "last_block")}
-        widths = {name: size * len(space[name].nvec) for name, size in self.sizes.items()}
-        asked, shown = widths[self.asks], widths["last_message"] + widths["last_block"]
-        remembered = {"none": 0, "gru": GRU, "attention": HEADS * HEAD}[kind]
+        self.kind, self.memory = kind, None
+        asks = "message" if "message" in space.spaces else "wanted"
+        self.sizes = {name: int(space[name].nvec.max()) for name in (asks, "last_message", "last_block")}
+        widths = [size * len(space[name].nvec) for name, size in self.sizes.items()]
+        self.asked, shown = widths[0], widths[1] + widths[2]
         if kind == "gru":
-            self.gru = nn.GRUCell(asked + shown, GRU)
+            self.gru = nn.GRU(sum(widths), GRU)
         elif kind == "attention":
-            self.query = nn.Linear(asked, HEADS * HEAD)
-            self.pairs = nn.Linear(shown, 2 * HEADS * HEAD)  # keys and values
-        self.hidden = nn.Linear(asked + remembered, WIDTH)
-        self.last = nn.Linear(WIDTH, PLACES + COLORS)
-        self.begin()
+            self.query, self.pairs = nn.Linear(self.asked, HEADS * HEAD), nn.Linear(shown, 2 * HEADS * HEAD)
+        remembered = {"none": 0, "gru": GRU, "attention": HEADS * HEAD}[kind]
+        self.hidden, self.last = nn.Linear(self.asked + remembered, WIDTH), nn.Linear(WIDTH, PLACES + COLORS)
 
-    def begin(self, count: int = 0, seed: int = 0) -> None:
-        """Forget everything, before new sittings."""
-        self.memory: list[torch.Tensor] = []
+    def inputs(self, seen: dict[str, Numbers]) -> torch.Tensor:
+        """Return what is asked, and what was shown after the last game, one-hot [sittings, n]."""
+        parts = [np.eye(size, dtype=np.float32)[seen[name]] for name, size in self.sizes.items()]
+        return torch.from_numpy(np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1))
 
-    def forward(self, seen: dict[str, Numbers]) -> list[Categorical]:
-        """Return the distributions of place and color."""
-        asked, *shown = (
-            one_hot(torch.as_tensor(seen[name]), size).flatten(1).float() for name, size in self.sizes.items()
-        )
-        pair, parts = torch.cat(shown, dim=1), [asked]
+    def forward(self, inputs: torch.Tensor, memory: Any = None) -> tuple[torch.Tensor, Any]:
+        """Return the logits of place and color, and the memory for the next games; None: a sitting begins."""
+        asked, parts = inputs[..., : self.asked], [inputs[..., : self.asked]]
         if self.kind == "gru":
-            state = self.gru(torch.cat([asked, pair], dim=1), self.memory[0] if self.memory else None)
-            self.memory = [state]
-            parts.append(state)
+            hidden, memory = self.gru(inputs, memory)
+            parts.append(hidden)
         elif self.kind == "attention":
-            self.memory.append(self.pairs(pair).unflatten(1, (2, HEADS, HEAD)))
-            keys, values = torch.stack(self.memory, dim=3).unbind(1)  # [sittings, heads, games, numbers]
-            query = self.query(asked).unflatten(1, (HEADS, 1, HEAD))
-            weights = (query @ keys.transpose(2, 3) / HEAD**0.5).softmax(dim=-1)
-            parts.append((weights @ values).flatten(1))
-        logits = self.last(torch.tanh(self.hidden(torch.cat(parts, dim=1))))
-        return [Categorical(logits=part, validate_args=False) for part in logits.split([PLACES, COLORS], dim=1)]
+            pairs, is_first = self.pairs(inputs[..., self.asked :]), memory is None
+            memory = pairs if is_first else torch.cat([memory, pairs])
+            query, keys, values = (
+                part.unflatten(2, (HEADS, HEAD)).permute(1, 2, 0, 3)  # [sittings, heads, games, numbers]
+                for part in (self.query(asked), *memory.chunk(2, dim=2))
+            )
+            found = scaled_dot_product_attention(query, keys, values, is_causal=is_first)
+            parts.append(found.permute(2, 0, 1, 3).flatten(2))
+        return self.last(torch.tanh(self.hidden(torch.cat(parts, dim=2)))), memory
 
+    # -- as `iglu_marl.benchmark.batches.BatchPlayer`
+
+    def begin(self, count: int, seed: int) -> None:
+        """Forget everything, before new sittings."""
+        self.memory = None
+
+    @torch.no_grad()
     def act(self, seen: dict[str, Numbers]) -> Numbers:
         """Return the most probable actions."""
-        with torch.no_grad():
-            return torch.stack([part.logits.argmax(dim=1) for part in self(seen)], dim=1).numpy()
+        logits, self.memory = self(self.inputs(seen)[None], self.memory)
+        return chosen_of(logits[0])
 
 
+def chosen_of(logits: torch.Tensor) -> Numbers:
+    """Return the largest logits of place and color."""
+    parts = logits.split([PLACES, COLORS], dim=1)
+    return torch.stack([part.argmax(dim=1) for part in parts], dim=1).numpy()
+
+
+@torch.no_grad()
 def play(env: Any, policy: Policy) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Play a sitting in each world; return log-probabilities, entropies and rewards, [games, sittings]."""
+    """Play a sitting in each world; return inputs, actions and rewards, [games, sittings, …]."""
     rows: list[tuple[torch.Tensor, ...]] = []
-    seen, _ = env.reset()
-    policy.begin()
-    is_over = False
+    (seen, _), memory, is_over = env.reset(), None, False
     while not is_over:
-        parts = policy(seen)
-        chosen = [part.sample() for part in parts]
-        log_probs = [part.log_prob(own) for part, own in zip(parts, chosen, strict=True)]
-        entropies = [part.entropy() for part in parts]
-        seen, rewards, over, _, _ = env.step(torch.stack(chosen, dim=1).numpy())
-        rows.append((sum(log_probs), sum(entropies), torch.as_tensor(rewards, dtype=torch.float32)))
+        inputs = policy.inputs(seen)
+        logits, memory = policy(inputs[None], memory)
+        noise = -torch.empty_like(logits).exponential_().log()  # the largest sum is a sample
+        actions = chosen_of((logits + noise)[0])
+        seen, rewards, over, _, _ = env.step(actions)
+        rows.append((inputs, torch.from_numpy(actions), torch.as_tensor(rewards, dtype=torch.float32)))
         is_over = bool(over.all())
-    log_prob, entropy, reward = map(torch.stack, zip(*rows, strict=True))
-    return log_prob, entropy, reward
+    inputs, actions, rewards = map(torch.stack, zip(*rows, strict=True))
+    return inputs, actions, rewards
+
+
+def log_probs_of(logits: torch.Tensor, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return log-probabilities of actions and entropies, [games, sittings]."""
+    found = torch.zeros(2, *logits.shape[:2])
+    for part, chosen in zip(logits.split([PLACES, COLORS], dim=2), actions.unbind(2), strict=True):
+        log_probs = part.log_softmax(dim=2)
+        entropy = -(log_probs.exp() * log_probs).sum(dim=2)
+        found = found + torch.stack([log_probs.gather(2, chosen[..., None])[..., 0], entropy])
+    return found[0], found[1]
 
 
 def learn(policy: Policy, optimizer: Any, env: Any, discount: float) -> Numbers:
     """Update the policy by a sitting in each world; return the success rate of each game."""
-    log_probs, entropies, rewards = play(env, policy)
+    inputs, actions, rewards = play(env, policy)
     returns = rewards.clone()
     for game in range(len(rewards) - 2, -1, -1):
         returns[game] += discount * returns[game + 1]
     advantages = returns - returns.mean(dim=1, keepdim=True)
-    loss = -(advantages * log_probs + ENTROPY * entropies).mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    advantages /= advantages.std() + 1e-8
+    before = None
+    for _ in range(EPOCHS):
+        log_prob, entropy = log_probs_of(policy(inputs)[0], actions)
+        before = log_prob.detach() if before is None else before
+        ratio = (log_prob - before).exp()
+        gain = torch.min(ratio * advantages, ratio.clamp(1 - CLIP, 1 + CLIP) * advantages)
+        loss = -(gain + ENTROPY * entropy).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(policy.parameters(), MAX_NORM)
+        optimizer.step()
     return rewards.mean(dim=1).numpy()
 
 
@@ -127,7 +153,7 @@ def train(
     level: str,
     memory: str = "attention",
     seed: int = 0,
-    games: int = 2_000_000,
+    games: int = 1_000_000,
     runs: Path = Path("runs"),
 ) -> None:
     """Train a policy, and write it with its curve.
