@@ -10,19 +10,18 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from schemas import broken, holder_of, places
 from typer.testing import CliRunner
 
-from iglu_marl import DataError, Role
+from iglu_marl import DataError, Pose, Role, Task
 from iglu_marl.benchmark import Result, read_result, report, run, verify
+from iglu_marl.benchmark.demonstrations import grid_actions
 from iglu_marl.benchmark.results import FILE_SCHEMA, EpisodeRow, Recordings, Run, checksum
 from iglu_marl.benchmark.site import write_site
 from iglu_marl.cli import app
 
-LEVEL = "see-place-v1"
-TURN = {(-1, 0): [2], (0, -1): [], (0, 1): [3], (1, 0): [1]}  # by the cell's x and z, before looking down
+LEVEL = "see-ground-v2"
 Content = dict[str, Any]
 
 
@@ -38,8 +37,8 @@ class Reading:
 
     def act(self, observation: Any) -> int:
         if self.plan is None:
-            _, x, z = np.argwhere(observation["target_grid"])[0]
-            self.plan = [*TURN[int(x) - 5, int(z) - 5], 4, 10 + int(observation["target_grid"].max())]
+            x, y, z, pitch, yaw = observation["agentPos"].tolist()
+            self.plan = [*grid_actions(Task("", observation["target_grid"], pose=Pose(x, y, z, yaw, pitch)))]
         return self.plan.pop(0) if self.plan else 0
 
     def close(self) -> None:
@@ -52,7 +51,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("original") / "mine.json"
     curves = [[(0, 0.0), (100, 1.0)]] * 6
     run(LEVEL, [Reading.for_env] * 6, name="reading", episodes=4, curves=curves, budget=100, command="train",
-        output=path, record=True)  # fmt: skip
+        supervision=["reward"], output=path, record=True)  # fmt: skip
     return path
 
 
@@ -137,13 +136,13 @@ def test_places_are_those_of_the_format() -> None:
 MOVED = "episodes.3"
 TAMPERED: list[tuple[str, Any, str]] = [  # field, value, what is said though the checksum fits
     ("format", "recipe", "format is 'recipe', expected iglu_marl benchmark result"),
-    ("version", 1, "iglu_marl 0.2.0 reads version 1"),
-    ("version", 2, "iglu_marl 0.3.0 reads version 2"),
+    ("version", 2, "version is 2, expected 3"),
     ("version", 4, "version is 4, expected 3"),
     ("version", 3.0, "version is 3.0, expected 3"),
-    ("level", "see-everything-v9", "expected one of see-place-v1"),
-    ("level", "see-place-v0", "iglu_marl 0.2.0 has the levels of version 0"),
-    ("level", "see-ground-v1", "digest is"),
+    ("level", "see-everything-v9", "expected one of see-ground-v2"),
+    ("level", "see-place-v0", "iglu_marl 0.2.0 reads results of the levels v0"),
+    ("level", "see-place-v1", "iglu_marl 0.3.0 reads results of the levels v1"),
+    ("level", "see-few-v2", "digest is"),
     ("digest", "0" * 12, "digest is 000000000000"),
     ("digest", "F" * 12, "expected 12 hexadecimal digits"),
     ("tasks", "easy", "expected 12 hexadecimal digits"),
@@ -151,7 +150,7 @@ TAMPERED: list[tuple[str, Any, str]] = [  # field, value, what is said though th
     ("split", "dev", "expected one of train, validation, test"),
     ("split", "train", "train split"),
     ("budget", 10**16, "expected an integer of 0 or more"),
-    ("budget", 300_001, "budget 300,001 above the level's 300,000"),
+    ("budget", 2_000_001, "budget 2,000,001 above the level's 2,000,000"),
     ("budget", 99, "a curve of 100 steps, above the budget 99"),
     ("budget", 0, "a curve of 100 steps, above the budget 0"),
     ("note", "x", "note is unknown, expected format, version"),
@@ -182,9 +181,9 @@ TAMPERED: list[tuple[str, Any, str]] = [  # field, value, what is said though th
     (f"{MOVED}.completed", False, "episodes[3].success is True, expected False..False"),
     (f"{MOVED}.f1", 1.01, "expected a number in 0..1"),
     (f"{MOVED}.f1", math.nan, "expected a number in 0..1"),
-    (f"{MOVED}.steps", 7, "expected 0..6"),
+    (f"{MOVED}.steps", 25, "expected 0..24"),
     (f"{MOVED}.steps", 2.5, "expected an integer of 0 or more"),
-    (f"{MOVED}.changes", 5, "expected 1.."),
+    (f"{MOVED}.changes", 25, "expected 1.."),
     (f"{MOVED}.changes", 0, "expected 1.."),
     (f"{MOVED}.reward", 1.0, "episodes[3].reward is unknown"),
     ("episodes.*.steps", 0, "expected 1..0"),
@@ -198,7 +197,11 @@ TAMPERED: list[tuple[str, Any, str]] = [  # field, value, what is said though th
     ("recordings.sha256", "mine.games.jsonl", "expected 64 hexadecimal digits"),
     ("recordings.games", 24, "no games of the controls"),
     ("recordings.games", 47, "recordings.games is 47, expected 24 or 48"),
-    ("privileged", "no", "expected true or false"),
+    ("supervision", "reward", "supervision is 'reward', expected a list"),
+    ("supervision", ["magic"], "expected one of nothing, target, agreed"),
+    ("supervision", [], "no supervision"),
+    ("supervision", ["grammar"], "100 steps of training, supervision: grammar"),
+    ("own_actions", "no", "expected true or false"),
     ("checksum", "0" * 15, "expected 16 hexadecimal digits"),
 ]  # fmt: skip
 
@@ -262,7 +265,7 @@ def swap_tasks(content: Content) -> None:
 
 
 def lose(content: Content) -> None:
-    content["episodes"][0] |= {"success": False, "completed": False, "changes": 0, "f1": 0.0, "steps": 6}
+    content["episodes"][0] |= {"success": False, "completed": False, "changes": 0, "f1": 0.0, "steps": 24}
 
 
 def edit_row(**values: Any) -> Any:
@@ -383,7 +386,7 @@ def test_a_fault_stands_beside_its_row_and_takes_its_place(path: Path, tmp_path:
     assert bare.faults() == ["no control blind", "no games"]
     assert "no control blind; no games" in report.markdown([bare])
     assert report.level_table([bare]).rows[0][6] == "–"
-    assert report.totals([bare, dataclasses.replace(bare, level="told-place-v1")]) == {}
+    assert report.totals([bare, dataclasses.replace(bare, level="told-ground-v2")]) == {}
     page = write_site([path], tmp_path / "other").read_text()
     assert "<strong>reading</strong>" not in page
     assert "no control blind; no games" in page

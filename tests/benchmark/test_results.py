@@ -15,21 +15,19 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from requirements import ROOT, require, shared_folder
+from requirements import require
 from typer.testing import CliRunner
 
-from iglu_marl import AgentError, ConfigError, DataError, Role, Task
+from iglu_marl import AgentError, ConfigError, Role, Task
 from iglu_marl.agents import RandomBuilder
-from iglu_marl.agents.scripted.architect import ScriptedArchitect
-from iglu_marl.benchmark import Result, cross_play, find, read_result, report, run, verify
+from iglu_marl.benchmark import Result, find, read_result, report, run, verify
 from iglu_marl.benchmark.audits import read_audits
-from iglu_marl.benchmark.games import BACKGROUND
 from iglu_marl.benchmark.protocol import _scheduled
 from iglu_marl.benchmark.results import EpisodeRow, Recordings, Run, improvement, iqm, means
-from iglu_marl.benchmark.splits import SPLITS
+from iglu_marl.benchmark.splits import content_key, some_of
 from iglu_marl.cli import app
 from iglu_marl.core.versions import versions
-from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
+from iglu_marl.envs.two_agent import ARCHITECT
 from iglu_marl.evaluation.metrics import (
     bootstrap_statistic,
     crossed_bootstrap,
@@ -55,7 +53,7 @@ class Still:
 
 
 def result(
-    *successes: float, level: str = "see-place-v1", name: str = "ours", episodes: int = 8, **fields: Any
+    *successes: float, level: str = "see-ground-v2", name: str = "ours", episodes: int = 8, **fields: Any
 ) -> Result:
     """A made-up result with a run for each share of successes; each of its episodes has a content of its own."""
     rows = tuple(
@@ -73,6 +71,7 @@ def result(
         "split": "test",
         "tasks": "f" * 12,
         "budget": 100,
+        "supervision": ("reward",),
         "versions": versions(),
         "rows": rows,
         "recordings": Recordings("ours.games.jsonl", "0" * 64, len(rows) * (1 + len(controls))),
@@ -162,7 +161,7 @@ def test_one_episode_has_an_interval(tmp_path: Path) -> None:
     one = result(1.0, episodes=1)
     path = one.write(tmp_path / "one.json")
     (row,) = report.entries([read_result(path)])
-    assert (row["success"], row["high"]) == (1.0, 1.0)
+    assert (row["value"], row["high"]) == (1.0, 1.0)
     assert 0 < row["low"] < 1  # Wilson's
     assert "nan" not in json.dumps(report.entries([one])).lower() + report.markdown([one]) + report.to_csv(
         [one]
@@ -177,14 +176,14 @@ def test_one_episode_has_an_interval(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_scripted_builder_by_the_protocol(tmp_path: Path) -> None:
     path = tmp_path / "scripted.json"
-    found = run("told-place-v1", ["scripted"], name="scripted", episodes=6, output=path)
+    found = run("told-ground-v2", ["scripted"], name="scripted", episodes=6, output=path)
     (only,) = found.runs
     assert (only.scores["success"], only.scores["completed"], only.scores["f1"]) == (1.0, 1.0, 1.0)
     assert only.controls == {"muted": 0.0, "scrambled": 0.0}
     assert read_result(path) == found
     assert found.episodes == 6
-    assert found.contents == 4  # all, before any comes again in another wording or direction
-    assert found == run("told-place-v1", "scripted", name="scripted", episodes=6)  # alone
+    assert (found.supervision, found.is_reference) == (("grammar", "planner"), True)
+    assert found == run("told-ground-v2", "scripted", name="scripted", episodes=6)  # alone
 
 
 @pytest.mark.parametrize("partners", [1, 3])
@@ -204,30 +203,41 @@ def test_a_control_gets_each_of_the_other_tasks_once_before_any_again(partners: 
     assert begun == {*tasks[1:]}  # which one is the first depends on the seed
 
 
-@pytest.mark.slow
-def test_pairs_by_the_protocol() -> None:
-    words = run("words-place-v1", ["scripted", ("terse", "scripted")], episodes=4)
-    assert words.scores() == [1.0, 1.0]
-    assert [dict(one.controls) for one in words.runs] == [{"muted": 0.0, "scrambled": 0.0}] * 2
-    live = run("told-structures-v1", ["oracle"], episodes=1, controls=False)
-    assert live.scores() == [1.0]
-
-
 def test_a_privileged_builder_gets_another_target_in_the_control() -> None:
-    (only,) = run("see-place-v1", ["oracle"], episodes=4).runs
+    found = run("see-ground-v2", ["oracle"], episodes=4)
+    (only,) = found.runs
     assert only.scores["success"] == 1.0
     assert only.controls == {"blind": 0.0}
+    assert found.supervision == ("target",)
+    assert run("see-ground-v2", ["random"], episodes=1).supervision == ("nothing",)
+
+
+def test_what_people_asked_for_is_measured_by_its_changes() -> None:
+    """Of a level whose measure is F1, so are its scores, its controls and its table."""
+    level = find("human-turns-v2")
+    assert level.measure == "f1"
+    row = EpisodeRow(0, "0" * 12, "", 0, False, False, 0.75, 3, 9)
+    runs = (Run(0, means([row]), {"muted": 0.25, "scrambled": 0.5}),)
+    found = Result(level.name, level.digest, "ours", "test", 1, "f" * 12, 0, runs, rows=(row,))
+    assert (found.scores(), found.scores("completed"), found.interval().value) == ([0.75], [0.0], 0.75)
+    assert read_json(found) == found
+    assert "75.0 (" in report.score_text(found)
+    assert report.score_text(found).endswith(" F1")
+
+
+def read_json(found: Result) -> Result:
+    return Result.from_json(json.loads(json.dumps(found.to_json())))
 
 
 @pytest.mark.slow
 def test_a_trained_builder_by_name_sees_what_the_level_shows() -> None:
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
-    found = run("pictures-ground-v1", ["pov-walker-v1"], episodes=2)
+    found = run("pictures-ground-v2", ["pov-walker-v1"], episodes=2)
     assert dict(found.runs[0].controls) == {"muted": 0.0, "scrambled": 0.0, "unsighted": 0.0}
 
 
 class Pointing(Still):
-    """An architect of one run: says number `run` of 8 symbols for every meaning."""
+    """An architect of one run: says symbol `number` for every meaning."""
 
     def __init__(self, number: int, env: Any) -> None:
         self.action = np.full(env.action_space(ARCHITECT).shape, number)
@@ -240,11 +250,10 @@ class Listening(RandomBuilder):
 
     def act(self, observation: Any) -> Any:
         self.heard.update(observation["dialog"][1:].tolist())
-        return 0
+        return super().act(observation)
 
 
-@pytest.mark.slow
-def test_partners_meet_those_of_other_runs() -> None:
+def test_architects_with_symbols_also_meet_the_builder_of_the_next_run(tmp_path: Path) -> None:
     heard: list[set[int]] = [set(), set(), set()]
 
     def builder(number: int) -> Any:
@@ -259,33 +268,32 @@ def test_partners_meet_those_of_other_runs() -> None:
         return lambda env: Pointing(number + 1, env)
 
     agents = [(architect(number), builder(number)) for number in range(3)]
-    run("partners-place-v1", agents, episodes=4, controls=False)
-    assert [found - {0} for found in heard] == [{2, 3}, {1, 3}, {1, 2}]
-    for part in heard:
-        part.clear()
-    run("symbols-place-v1", agents, episodes=4, controls=False)
+    path = tmp_path / "kept.json"
+    run("symbols-ground-v2", agents, episodes=2, controls=False)
     assert [found - {0} for found in heard] == [{1}, {2}, {3}]
-
-
-def test_every_task_meets_every_partner(tmp_path: Path) -> None:
-    """Each of the four test tasks meets each of the two other architects; runs with less do not fit the file."""
-    agents = [(lambda env, number=number: Pointing(number, env), Resting.for_env) for number in range(3)]
-    path = tmp_path / "partners.json"
-    found = run("partners-place-v1", agents, episodes=8, controls=False, output=path)
-    for seed in range(3):
-        met = {(row.task, row.partner) for row in found.rows if row.run == seed}
-        assert len(met) == 8
-        assert {partner for _, partner in met} == {f"run {other}" for other in range(3) if other != seed}
-    assert verify(path) == 0
+    found = run("symbols-ground-v2", agents, episodes=2, output=path, record=True)
+    assert [found - {0} for found in heard] == [{1, 3}, {1, 2}, {2, 3}]
+    assert [*found.runs[0].controls] == ["muted", "scrambled", "cross-play"]
+    assert found.control("cross-play") == 0.0
+    assert "cross-play" not in "".join(found.flags(0.0))
+    assert verify(path) == 3 * 2 * 4
+    assert "cross-play" not in run("symbols-ground-v2", agents[:1], episodes=1).runs[0].controls
 
 
 def test_runs_cover_all_combinations() -> None:
-    found = run("see-place-v1", ["oracle"] * 6, episodes=4, controls=False)
-    assert found.contents == 24
-    assert found.flags() == ["no control blind", "no games", "no steps of training", "gets the task"]
-    assert run("see-place-v1", ["oracle"] * 2, seeds=(3, 9), episodes=1).flags()[3:] == [
+    level = find("see-ground-v2")
+    held = [
+        {content_key(task) for task in some_of(level.fold(fold).tasks("test"), 3000)} for fold in range(6)
+    ]
+    assert len(set.union(*held)) == sum(map(len, held)) == 726
+    found = run(level, ["oracle"] * 6, episodes=2, controls=False)
+    assert found.contents == 12
+    assert found.flags() == ["no control blind", "no games"]
+    learned = dataclasses.replace(found, supervision=("reward",), runs=found.runs[3:5])
+    assert learned.flags()[2:] == [
+        "0 steps of training, supervision: reward",
         "2 of 6 runs",
-        "1 of 6 folds",
+        "2 of 6 folds",
     ]
 
 
@@ -302,165 +310,78 @@ def test_agents_do_not_get_the_environment_that_they_play_in() -> None:
             seen.append(np.array_equal(self.env.task.target_grid, observation["target_grid"]))
             return 0
 
-    run("see-place-v1", [Spy], episodes=4, controls=False)
-    assert len(seen) == 4 * 6
+    run("see-ground-v2", [Spy], episodes=4, controls=False)
+    assert len(seen) == 4 * 24
     assert not any(seen)
 
 
 def test_recorded_games_are_replayed(tmp_path: Path) -> None:
     path = tmp_path / "kept.json"
-    for level, agents in (
-        ("see-place-v1", ["oracle", "random"]),
-        ("words-place-v1", [("terse", "scripted")]),
-    ):
-        found = run(level, agents, episodes=4, controls=False, output=path, record=True)
-        assert verify(path) == len(found.rows) == 4 * len(agents)
-        assert verify(path) == len(found.rows)
+    found = run("see-ground-v2", ["oracle", "random"], episodes=4, controls=False, output=path, record=True)
+    assert verify(path) == len(found.rows) == 8
+    assert verify(path) == len(found.rows)
     with pytest.raises(ConfigError, match="record is True without output"):
-        run("see-place-v1", ["oracle"], record=True)
+        run("see-ground-v2", ["oracle"], record=True)
 
 
 def test_flags_stand_beside_a_result() -> None:
-    above = result(0.5, budget=400_000)
+    above = result(0.5, budget=4_000_000)
     above = dataclasses.replace(above, runs=(above.runs[0]._replace(controls={"blind": 1.0}),))
     assert above.flags(0.25) == [
-        "budget 400,000 above the level's 300,000",
+        "budget 4,000,000 above the level's 2,000,000",
         "blind 100.0% above chance 25.0%",
         "1 of 6 runs",
         "1 of 6 folds",
     ]
     (row,) = report.entries([above])
-    assert row["flags"].startswith("budget 400,000 above the level's 300,000; blind 100.0% above chance")
-    assert "budget 400,000 above" in report.markdown([above])
+    assert row["flags"].startswith("budget 4,000,000 above the level's 2,000,000; blind 100.0% above chance")
+    assert "budget 4,000,000 above" in report.markdown([above])
 
 
 def test_what_cannot_be_run_is_named() -> None:
     for level, agents, options, said in (
-        ("see-place-v1", [], {}, "there are 0 agents"),
-        ("see-place-v1", ["oracle"], {"episodes": 0}, "0 episodes"),
-        ("see-place-v1", ["oracle"], {"budget": -1}, "a budget of -1"),
-        ("see-place-v1", ["oracle"], {"name": "x" * 201}, "expected a text of at most 200 characters"),
+        ("see-ground-v2", [], {}, "there are 0 agents"),
+        ("see-ground-v2", ["oracle"], {"episodes": 0}, "0 episodes"),
+        ("see-ground-v2", ["oracle"], {"budget": -1}, "a budget of -1"),
+        ("see-ground-v2", ["oracle"], {"name": "x" * 201}, "expected a text of at most 200 characters"),
         (
-            "see-place-v1",
+            "see-ground-v2",
             ["oracle"],
             {"curves": [[(0, 1.5)]]},
             r"curves\[0\]\[0\]\[1\] is 1.5, expected a number",
         ),
-        ("see-place-v1", ["oracle", RandomBuilder], {}, "agents mixes scripted builders"),
-        ("see-place-v1", ["oracle"], {"curves": [[], []]}, "there are 2 curves"),
-        ("see-place-v1", ["oracle"] * 2, {"seeds": [3, 3]}, "expected 2 different ones"),
-        ("see-place-v1", [("scripted", "oracle")], {}, "expected no architect"),
-        ("symbols-place-v1", ["oracle"], {}, "is played by pairs"),
+        ("see-ground-v2", ["oracle", RandomBuilder], {}, "agents mixes scripted builders"),
+        ("see-ground-v2", ["oracle"], {"curves": [[], []]}, "there are 2 curves"),
+        ("see-ground-v2", ["oracle"] * 2, {"seeds": [3, 3]}, "expected 2 different ones"),
+        ("see-ground-v2", [("scripted", "oracle")], {}, "expected no architect"),
+        ("see-ground-v2", ["oracle"], {"supervision": ["magic"]}, "expected one of nothing, target, agreed"),
+        ("symbols-two-v2", ["oracle"], {}, "is played by pairs"),
     ):
         with pytest.raises((ConfigError, AgentError), match=said):
             run(level, agents, **options)  # type: ignore[arg-type]
-
-
-# ------------------------------------------------------------------------------------------------------ cross-play
-
-
-@pytest.mark.slow
-def test_every_architect_plays_with_every_builder() -> None:
-    found = cross_play(
-        "words-place-v1", {"terse": "terse", "random": "random"}, {"scripted": "scripted"}, games=6
-    )
-    assert found == {"terse": {"scripted": 1.0}, "random": {"scripted": 0.0}}
-    mixed = cross_play("words-place-v1", {"scripted": ScriptedArchitect}, {"own": Resting}, games=3)
-    assert mixed == {"scripted": {"own": 0.0}}
-    with pytest.raises(ConfigError, match="expected one of pairs"):
-        cross_play("see-place-v1", {}, {})
-
-
-class Naming:
-    """An architect of many games with a code made up for the purpose: a symbol for the cell, one for the colour."""
-
-    def begin(self, count: int, seed: int) -> None:
-        pass
-
-    def act(self, observations: Any) -> Any:
-        grids = observations["target_grid"]
-        _, _, x, z = np.argwhere(grids).T
-        return np.stack([1 + (x == 6) + 2 * (z == 6) + 3 * (x == 4), grids.max(axis=(1, 2, 3))], axis=1)
-
-
-class Obeying:
-    """A builder of many games that knows the code."""
-
-    def begin(self, count: int, seed: int) -> None:
-        self.step = 0
-
-    def act(self, observations: Any) -> Any:
-        _, cell, color = observations["dialog"].T
-        if self.step == 0:
-            self.yaw = np.rint(observations["agentPos"][:, 4] / 90).astype(int)
-        self.step += 1
-        turns = np.array([0, 1, 3, 2])[(cell - 1 - self.yaw) % 4]  # ahead: nothing; right, round, left
-        return [np.full(len(cell), 4), turns, 10 + color % 7, 0 * cell][min(self.step, 4) - 1]
-
-
-@pytest.mark.slow
-def test_symbols_suffice() -> None:
-    for split in SPLITS:
-        found = cross_play("symbols-place-v1", {"code": Naming()}, {"code": Obeying()}, games=20, split=split)
-        assert found == {"code": {"code": 1.0}}
-    two = cross_play(
-        "partners-place-v1", {"code": Naming(), "noise": "random"}, {"code": Obeying()}, games=20
-    )
-    assert two["code"]["code"] == 1.0 > two["noise"]["code"]
-
-
-def test_a_player_meets_all_frozen_partners_but_itself(tmp_path: Path) -> None:
-    own, path = "partners-place-mappo-2-v1", tmp_path / "a.json"
-    for pair, games in (((BACKGROUND, own), 22), ((own, BACKGROUND), 11)):
-        found = run("partners-place-v1", [pair], episodes=games, controls=False, output=path, record=True)
-        partners = {row.partner for row in found.rows}
-        assert len(partners) == 11
-        assert own not in partners
-        assert verify(path) == games
-    first = found.rows[0]._replace(partner="partners-place-mappo-7-v1")
-    dataclasses.replace(found, rows=(first, *found.rows[1:])).write(path)
-    with pytest.raises(DataError, match=r"partners are .*mappo-7-v1"):
-        verify(path)
-    for level, builder, said in (
-        ("partners-place-v1", BACKGROUND, "architect and builder are both 'background'"),
-        ("words-place-v1", "scripted", "words-place-v1 has no frozen partners"),
-    ):
-        with pytest.raises(AgentError, match=said):
-            run(level, [(BACKGROUND, builder)], episodes=1)
-
-
-class Resting(Still):
-    """A builder that does nothing."""
-
-    def __init__(self, space: Any) -> None:
-        self.action = np.zeros(space.shape, int)
-
-    @classmethod
-    def for_env(cls, env: Any) -> Resting:
-        return cls(env.action_space(BUILDER))
 
 
 # --------------------------------------------------------------------------------------------------------- reports
 
 
 def test_a_report_has_the_audit_beside_each_result() -> None:
-    results = [result(0.5, 0.5, 0.75, 1.0), result(0.25, level="told-place-v1"), result(0.5, name="theirs")]
+    results = [result(0.5, 0.5, 0.75, 1.0), result(0.25, level="told-ground-v2"), result(0.5, name="theirs")]
     told = report.markdown(results)
-    audit = read_audits()["see-place-v1"]
-    line = next(line for line in told.splitlines() if line.startswith("| `see-place-v1` | ours"))
-    assert "| 4 | 8 | 100 | 68.8 (" in line
+    audit = read_audits()["see-ground-v2"]
+    line = next(line for line in told.splitlines() if line.startswith("| `see-ground-v2` | ours"))
+    assert "| reward | 4 | 8 | 100 | 68.8 (" in line
     assert f"| {100 * audit.constant:.1f} |" in line
     assert "| ours | all |" in told
     assert "| theirs | all |" not in told
     rows = list(csv.DictReader(io.StringIO(report.to_csv(results))))
     assert [row["agent"] for row in rows] == ["ours", "ours", "theirs"]
-    assert (rows[0]["success"], rows[0]["agent: blind"], rows[0]["audit: scripted"]) == ("0.6875", "0.0", "")
+    assert (rows[0]["value"], rows[0]["agent: blind"], rows[0]["audit: scripted"]) == ("0.6875", "0.0", "")
 
 
 def test_names_are_text() -> None:
     """No formula of a spreadsheet, no table, no HTML."""
     bad = "=1 | $\\frac$\n<b>"
-    results = [result(0.5, name=bad), result(0.25, level="told-place-v1", name=bad)]
+    results = [result(0.5, name=bad), result(0.25, level="told-ground-v2", name=bad)]
     told = report.markdown(results, published=[result(0.5, name=bad + "2")])
     assert told.count(r"=1 \| $\\frac$ &lt;b&gt;") == 5
     assert "<b>" not in told
@@ -468,28 +389,19 @@ def test_names_are_text() -> None:
     assert row["agent"] == "'" + bad
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "docs" / "learning").glob("*.json")), ids=lambda path: path.stem
-)
-def test_a_published_result_of_version_1_fits_its_level(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if path.name.startswith("told-human"):
-        monkeypatch.setenv("IGLU_DATA_PATH", str(shared_folder() / "data"))
-    assert verify(path) >= 0
-
-
 def test_a_report_compares_with_published_results() -> None:
     told = report.markdown([result(0.5, 0.75)], published=[result(0.25, 0.25, name="theirs")])
-    assert "| `see-place-v1` | ours | theirs | 25.0 (" in told
+    assert "| `see-ground-v2` | ours | theirs | 25.0 (" in told
     assert told.rstrip().endswith("| 100.0 (100.0–100.0) |")
     with pytest.raises(ConfigError, match=r"tasks 'f+' \(ours\) and 'e+' \(theirs\)"):
         report.comparisons([result(0.5)], [result(0.5, name="theirs", tasks="e" * 12)])
-    assert report.comparisons([result(0.5)], [result(0.5, level="told-place-v1")]) == []
+    assert report.comparisons([result(0.5)], [result(0.5, level="told-ground-v2")]) == []
 
 
 def test_reports_are_written_with_curves(tmp_path: Path) -> None:
     made = result(0.5, 1.0, name="<ours>")
     paths = report.write([made], tmp_path / "out")
-    assert [path.name for path in paths] == ["benchmark.md", "benchmark.csv", "see-place-v1.svg"]
+    assert [path.name for path in paths] == ["benchmark.md", "benchmark.csv", "see-ground-v2.svg"]
     drawn = ET.fromstring(paths[2].read_text())
     assert [text.text for text in drawn.findall("{*}text")] == ["100 %", "0", "100 steps", "<ours>"]
     assert report.curve(made) == [(0, 0.0), (100, 0.75)]

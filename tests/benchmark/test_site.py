@@ -22,8 +22,8 @@ PUBLISHED = sorted((ROOT / "docs" / "learning").glob("*.json"))
 def test_the_leaderboard_shows_results_and_games(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     found = run(
-        "see-place-v1", ["oracle"], name="<b>oracle</b>", episodes=3, curves=[[(0, 0.0), (100, 0.5)]], budget=100,
-        output=path, record=True,
+        "see-ground-v2", ["oracle"], name="<b>oracle</b>", episodes=3, curves=[[(0, 0.0), (100, 0.5)]], budget=100,
+        supervision=["reward"], output=path, record=True,
     )  # fmt: skip
     page = write_site([path], tmp_path / "site", games=1).read_text(encoding="utf-8")
     assert all(f'<article id="{level.name}">' in page for level in levels())
@@ -31,7 +31,7 @@ def test_the_leaderboard_shows_results_and_games(tmp_path: Path) -> None:
     assert "<b>oracle</b>" not in page
     interval = found.interval()
     assert f"<span>100.0 ({100 * interval.low:.1f}–100.0)</span>" in page
-    assert "gets the task" in page  # a flag
+    assert "supervision: target, reward" in page
     assert page.count("<polyline") == 1
     assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
     assert (tmp_path / "site" / "mine.json").read_bytes() == path.read_bytes()
@@ -45,14 +45,14 @@ def test_the_leaderboard_shows_results_and_games(tmp_path: Path) -> None:
 def test_a_table_has_chance_controls_agents_and_the_gap_of_every_level(tmp_path: Path) -> None:
     audits = read_audits()
     found = run(
-        "see-place-v1", ["random"], name="random", episodes=2, curves=[[(0, 0.0), (100, 0.0)]], budget=100,
-        output=tmp_path / "a.json", record=True,
+        "see-ground-v2", ["random"], name="random", episodes=2, curves=[[(0, 0.0), (100, 0.0)]], budget=100,
+        supervision=["reward"], output=tmp_path / "a.json", record=True,
     )  # fmt: skip
     head, rows = report.level_table([found], audits)[:2]
     assert [row[0] for row in rows] == [level.name for level in levels()]
     first = dict(zip(head, rows[0], strict=True))
     assert (first["chance"], first["oracle"], first["best agent"], first["gap"]) == (
-        "4.2",
+        f"{100 * audits['see-ground-v2'].constant:.1f}",
         "100.0",
         "random",
         "100.0",
