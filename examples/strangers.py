@@ -1,28 +1,34 @@
-"""Learn to understand strangers, or to speak to them, by reward alone: attention, GRU or no memory.
+"""Learn to understand strangers, or to speak to them, by reward alone: with attention, a GRU, or no memory.
 
     python examples/strangers.py train strangers-code-v2 --memory attention --seed 0
-    python examples/strangers.py measure strangers-code-v2 --memory attention --seeds 5
+    python examples/strangers.py measure strangers-code-v2 --memory attention --seeds 1 --output attention.json
 
-A sitting of the levels `strangers-…` is ten games in a row with a partner whose code is new. The policy is trained by
-REINFORCE, an update for each 256 sittings; the baseline is the mean reward by number of the game. `none` gets the
-message (in `strangers-listen-v2`: the block) of the game alone, `gru` the sequence of those before and of what was
-shown after each game, and `attention` chooses among what was shown by the message of the game.
+On the levels `strangers-…`, an episode (a sitting) is ten games with a partner whose code is new. PPO, an update of four
+epochs for each 256 sittings; the baseline is the mean return of all sittings in the same game. `none` gets the message
+of the game alone (in `strangers-listen-v2`, the block), `gru` all messages and blocks up to now in order, and
+`attention` chooses among the pairs of message and block that were shown. Needs the extra `rl`.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 import typer
-from torch import nn
-from torch.nn.functional import scaled_dot_product_attention
 
 from iglu_marl import benchmark
+from iglu_marl.benchmark import report
+from iglu_marl.core.extras import extra
+from iglu_marl.core.tables import markdown_table
+
+with extra("rl", script=True):
+    import torch
+    from torch import nn
+    from torch.nn.functional import scaled_dot_product_attention
 
 HEADS, HEAD, GRU, WIDTH = 4, 16, 256, 128
 SITTINGS, RATE, ENTROPY, EPOCHS, CLIP, MAX_NORM = 256, 2e-3, 0.01, 4, 0.2, 0.5
@@ -174,7 +180,9 @@ def train(
         if len(rates) == REPORT_EVERY or played >= games:
             curve.append((played, float(np.mean(rates))))
             by_number = " ".join(f"{rate:.2f}" for rate in np.mean(rates, axis=0))
-            print(f"{played:,} games, {time.process_time() - started:.0f} CPU-seconds: {by_number}", flush=True)
+            print(
+                f"{played:,} games, {time.process_time() - started:.0f} CPU-seconds: {by_number}", flush=True
+            )
             rates = []
     folder = folder_of(level, memory, seed, runs)
     folder.mkdir(parents=True, exist_ok=True)
@@ -182,3 +190,55 @@ def train(
     seconds = round(time.process_time() - started, 1)
     row = {"level": level, "memory": memory, "seed": seed, "games": played, "cpu_s": seconds, "curve": curve}
     (folder / "run.json").write_text(json.dumps(row) + "\n", encoding="utf-8")
+
+
+def loaded(folder: Path, memory: str) -> Callable[[Any], Policy]:
+    """Return a function that makes the policy of a run for an environment."""
+
+    def made(env: Any) -> Policy:
+        policy = Policy(env.observation_space, memory)
+        policy.load_state_dict(torch.load(folder / "model.pt", weights_only=True))
+        return policy
+
+    return made
+
+
+@app.command()
+def measure(
+    level: str,
+    memory: str = "attention",
+    seeds: int = 5,
+    sittings: int = 100,
+    runs: Path = Path("runs"),
+    output: Path | None = None,
+) -> None:
+    """Measure trained policies on the test split, and in the controls.
+
+    level, memory, runs: as of `train`. seeds: number of runs, with the seeds 0, 1, …. sittings: with strangers of the
+    test split, the same for all runs. output: the result file.
+    """
+    torch.set_num_threads(1)
+    folders = [folder_of(level, memory, seed, runs) for seed in range(seeds)]
+    rows = [json.loads((folder / "run.json").read_text(encoding="utf-8")) for folder in folders]
+    games = rows[0]["games"]
+    result = benchmark.run(
+        level,
+        [loaded(folder, memory) for folder in folders],
+        name=memory,
+        episodes=10 * sittings,
+        curves=[row["curve"] for row in rows],
+        budget=games,
+        supervision=["reward"],
+        command=f"python examples/strangers.py train {level} --memory {memory} --seed SEED --games {games}",
+        output=output,
+        record=output is not None,
+    )
+    print(markdown_table(report.sitting_table([result])))
+    for row, run in zip(rows, result.runs, strict=True):
+        print(
+            f"seed {row['seed']}: {run.scores['success']:.3f}, {row['cpu_s']:.0f} CPU-seconds, {run.controls}"
+        )
+
+
+if __name__ == "__main__":
+    app()
