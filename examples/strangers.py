@@ -1,12 +1,12 @@
 """Learn to understand strangers, or to speak to them, by reward alone: with attention, a GRU, or no memory.
 
-    python examples/strangers.py train strangers-code-v2 --memory attention --seed 0
-    python examples/strangers.py measure strangers-code-v2 --memory attention --seeds 1 --output attention.json
+    python examples/strangers.py strangers-code-v2 --memory attention --seeds 5 --output attention.json
 
-On the levels `strangers-…`, an episode (a sitting) is ten games with a partner whose code is new. PPO, an update of four
-epochs for each 256 sittings; the baseline is the mean return of all sittings in the same game. `none` gets the message
-of the game alone (in `strangers-listen-v2`, the block), `gru` all messages and blocks up to now in order, and
-`attention` chooses among the pairs of message and block that were shown. Needs the extra `rl`.
+On the levels `strangers-…`, an episode (a sitting) is ten games with a partner whose code is new. The program trains a
+policy for each seed, unless its folder is there, and measures all. PPO, an update of four epochs for each 256 sittings;
+the baseline is the mean return of all sittings in the same game. `none` gets the message of the game alone (in
+`strangers-listen-v2`, the block), `gru` all messages and blocks up to now in order, and `attention` chooses among the
+pairs of message and block that were shown. Needs the extra `rl`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ with extra("rl", script=True):
     from torch import nn
     from torch.nn.functional import scaled_dot_product_attention
 
-HEADS, HEAD, GRU, WIDTH = 4, 16, 256, 128
+HEADS, HEAD, GRU, WIDTH = 4, 16, 128, 128
 SITTINGS, RATE, ENTROPY, EPOCHS, CLIP, MAX_NORM = 256, 2e-3, 0.01, 4, 0.2, 0.5
 REPORT_EVERY = 50  # updates
 DISCOUNTS = {"code": 0.0, "words": 0.0, "listen": 1.0}  # only what a speaker tries serves later games
@@ -146,28 +146,8 @@ def learn(policy: Policy, optimizer: Any, env: Any, discount: float) -> Numbers:
     return rewards.mean(dim=1).numpy()
 
 
-app = typer.Typer()
-
-
-def folder_of(level: str, memory: str, seed: int, runs: Path) -> Path:
-    """Return the folder of a run."""
-    return runs / f"{level}-{memory}-{seed}"
-
-
-@app.command()
-def train(
-    level: str,
-    memory: str = "attention",
-    seed: int = 0,
-    games: int = 1_000_000,
-    runs: Path = Path("runs"),
-) -> None:
-    """Train a policy, and write it with its curve.
-
-    level: its name. memory: "attention", "gru" or "none". seed: of the run. games: of all sittings together. runs:
-    where the folders of runs are.
-    """
-    torch.set_num_threads(1)  # networks as small as these are slower on several
+def train(level: str, memory: str, seed: int, games: int, folder: Path) -> None:
+    """Train a policy, and write it with its curve."""
     torch.manual_seed(seed)
     env = benchmark.make(level, "train", num_envs=SITTINGS)
     env.reset(seed=seed * SITTINGS)
@@ -184,12 +164,11 @@ def train(
                 f"{played:,} games, {time.process_time() - started:.0f} CPU-seconds: {by_number}", flush=True
             )
             rates = []
-    folder = folder_of(level, memory, seed, runs)
     folder.mkdir(parents=True, exist_ok=True)
-    torch.save(policy.state_dict(), folder / "model.pt")
     seconds = round(time.process_time() - started, 1)
-    row = {"level": level, "memory": memory, "seed": seed, "games": played, "cpu_s": seconds, "curve": curve}
+    row = {"games": played, "cpu_s": seconds, "curve": curve}
     (folder / "run.json").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    torch.save(policy.state_dict(), folder / "model.pt")
 
 
 def loaded(folder: Path, memory: str) -> Callable[[Any], Policy]:
@@ -203,42 +182,43 @@ def loaded(folder: Path, memory: str) -> Callable[[Any], Policy]:
     return made
 
 
-@app.command()
-def measure(
+def main(
     level: str,
     memory: str = "attention",
     seeds: int = 5,
+    games: int = 512_000,
     sittings: int = 100,
     runs: Path = Path("runs"),
     output: Path | None = None,
 ) -> None:
-    """Measure trained policies on the test split, and in the controls.
+    """Train policies, and measure them on the test split and in the controls.
 
-    level, memory, runs: as of `train`. seeds: number of runs, with the seeds 0, 1, …. sittings: with strangers of the
-    test split, the same for all runs. output: the result file.
+    level: its name. memory: "attention", "gru" or "none". seeds: number of runs, with the seeds 0, 1, …. games: of the
+    training of each. sittings: with strangers of the test split, the same for all runs. runs: where the folders of runs
+    are. output: the result file.
     """
-    torch.set_num_threads(1)
-    folders = [folder_of(level, memory, seed, runs) for seed in range(seeds)]
+    torch.set_num_threads(1)  # networks as small as these are slower on several
+    folders = [runs / f"{level}-{memory}-{seed}" for seed in range(seeds)]
+    for seed, folder in enumerate(folders):
+        if not (folder / "model.pt").exists():
+            train(level, memory, seed, games, folder)
     rows = [json.loads((folder / "run.json").read_text(encoding="utf-8")) for folder in folders]
-    games = rows[0]["games"]
     result = benchmark.run(
         level,
         [loaded(folder, memory) for folder in folders],
         name=memory,
         episodes=10 * sittings,
         curves=[row["curve"] for row in rows],
-        budget=games,
+        budget=max(row["games"] for row in rows),
         supervision=["reward"],
-        command=f"python examples/strangers.py train {level} --memory {memory} --seed SEED --games {games}",
+        command=f"python examples/strangers.py {level} --memory {memory} --seeds {seeds} --games {games}",
         output=output,
         record=output is not None,
     )
     print(markdown_table(report.sitting_table([result])))
     for row, run in zip(rows, result.runs, strict=True):
-        print(
-            f"seed {row['seed']}: {run.scores['success']:.3f}, {row['cpu_s']:.0f} CPU-seconds, {run.controls}"
-        )
+        print(f"seed {run.seed}: {run.scores['success']:.3f}, {row['cpu_s']:.0f} CPU-seconds, {run.controls}")
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(main)
