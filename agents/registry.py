@@ -35,6 +35,7 @@ ARCHITECTS: dict[str, Any] = {
     "random": RandomArchitect,
     "replay": ReplayArchitect,
     "scripted": ScriptedArchitect,
+    "shapes": partners.ShapesArchitect,
     **partners.ARCHITECTS,
     **zoo.in_role(Role.ARCHITECT),
 }

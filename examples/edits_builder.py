@@ -1,26 +1,22 @@
 """A model of edits on a level of the benchmark: it reads what is said, and the planner does what it predicts.
 
-    python examples/edits_builder.py --level told-ground-v1 --games 2000
+    python examples/edits_builder.py --level told-ground-v2 --games 2000
 
-The model (`iglu_marl.agents.learned.model`) learns which blocks change after each message of the training split. Where
-an architect speaks live, the scripted pair plays these games. Walking is not learned. Needs the extra `rl`.
+The model (`iglu_marl.agents.learned.model`) learns which blocks change after the message of each task of the training
+split. Walking is not learned. Needs the extra `rl`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import typer
 
-from iglu_marl import Dialogue, Role, Task, benchmark, play
-from iglu_marl.agents import agents_for
+from iglu_marl import benchmark
 from iglu_marl.agents.learned.builder import LearnedBuilder
-from iglu_marl.benchmark.games import reference_env
 from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.splits import some_of
 from iglu_marl.core.extras import extra
@@ -38,45 +34,16 @@ CONFIG = TrainingConfig(
 )
 
 
-def turns(level: benchmark.Level, split: Any, tasks: Iterable[Task], steps: list[int]) -> Iterator[Task]:
-    """Yield what the scripted pair makes of each message of the architect, as tasks.
-
-    steps: gets the environment steps of each game.
-    """
-    env = reference_env(level, split)
-    pairs = [agents_for(env, name) for name in level.architects.get(split, ("scripted",))]
-    for number, task in enumerate(tasks):
-        said: list[Any] = []  # what the architect has said, and the worlds in which it said it
-        worlds: list[np.ndarray] = []
-
-        def watch(env: Any, said: list[Any] = said, worlds: list[np.ndarray] = worlds) -> None:
-            episode = env.unwrapped.episode
-            texts = [one for one in episode.dialogue if one.role is Role.ARCHITECT]
-            if len(texts) > len(said):
-                said[:] = texts
-                worlds.append(episode.worlds.grid[0].copy())
-
-        game = play(env, pairs[number % len(pairs)], seed=number, options={"task": task}, on_step=watch)
-        steps.append(game.builder_steps)
-        for last, (before, after) in enumerate(zip(worlds, [*worlds[1:], game.grid], strict=True), start=1):
-            if not np.array_equal(before, after):
-                dialogue = Dialogue(said[:last])
-                yield Task(dialogue, after, starting_grid=before, task_id=str(number), ids="iglu")
+def samples(level: benchmark.Level, split: Any, games: int, seed: int) -> list[Sample]:
+    """Return messages of a split with the edits that follow them."""
+    return [*task_samples(some_of(level.tasks(split), games, seed))]
 
 
-def samples(level: benchmark.Level, split: Any, games: int, seed: int) -> tuple[list[Sample], int]:
-    """Return messages of a split with the edits that follow them, and the environment steps of the games."""
-    tasks, steps = some_of(level.tasks(split), games, seed), []
-    if level.is_pair or level.is_live:
-        tasks = turns(level, split, tasks, steps)
-    return [*task_samples(tasks)], sum(steps)
-
-
-def trained(level: benchmark.Level, games: int, epochs: int, seed: int) -> tuple[TrainedModel, int]:
-    """Return the model of a run, and its environment steps; the validation split chooses epoch and decoding."""
+def trained(level: benchmark.Level, games: int, epochs: int, seed: int) -> TrainedModel:
+    """Return the model of a run; the validation split chooses epoch and decoding."""
     level = level.fold(seed)
-    shown, steps = samples(level, "train", games, seed)
-    validation, _ = samples(level, "validation", min(games, 200), seed)
+    shown = samples(level, "train", games, seed)
+    validation = samples(level, "validation", min(games, 200), seed)
 
     def report(row: dict[str, float]) -> None:
         about = f"F1 {row['f1']:.3f} on the validation split, {row['seconds']:.0f} s"
@@ -85,7 +52,7 @@ def trained(level: benchmark.Level, games: int, epochs: int, seed: int) -> tuple
     with TemporaryDirectory() as folder:
         model = train(shown, validation, folder, replace(CONFIG, epochs=epochs, seed=seed), on_epoch=report)
     reached = model.notes["held_out_f1"]
-    return replace(model, decoding=max(reached, key=reached.get)), steps
+    return replace(model, decoding=max(reached, key=reached.get))
 
 
 def as_taught(model: TrainedModel) -> Predictor:
@@ -94,7 +61,7 @@ def as_taught(model: TrainedModel) -> Predictor:
 
 
 def main(
-    level: str = "told-ground-v1",
+    level: str = "told-ground-v2",
     games: int = 2000,
     epochs: int = 6,
     seeds: int = 6,
@@ -106,14 +73,14 @@ def main(
     games: tasks of the training split. episodes: test games per run. output: the result file.
     """
     chosen = benchmark.find(level)
-    models, steps = zip(*(trained(chosen, games, epochs, seed) for seed in range(seeds)), strict=True)
+    models = [trained(chosen, games, epochs, seed) for seed in range(seeds)]
     options = f"--level {level} --games {games} --epochs {epochs} --seeds {seeds} --episodes {episodes}"
     result = benchmark.run(
         chosen,
         [lambda env, model=model: LearnedBuilder.for_env(env, model=as_taught(model)) for model in models],
         name="edit model, planner",
         episodes=episodes,
-        budget=max(steps),
+        supervision=["demonstrations", "planner"],
         command=f"examples/edits_builder.py {options}",
         output=output,
         record=output is not None,

@@ -1,6 +1,6 @@
 """A builder that sees the target and walks, on a level of the benchmark: DAgger with the planner as teacher.
 
-    python examples/walking_builder.py --level see-few-v1 --frames 300000
+    python examples/walking_builder.py --level see-few-v2 --frames 300000
 
 The network of `silent-walker-v0` points at one of the nearest cells in which build and target differ, and acts. In each
 of 64 games, planner and network take turns; what the planner does is learned (Ross et al., A Reduction of Imitation
@@ -184,7 +184,7 @@ def train(level: benchmark.Level, frames: int, seed: int) -> tuple[SilentModel, 
 
 
 def main(
-    level: str = "see-few-v1",
+    level: str = "see-few-v2",
     frames: int = 300_000,
     seeds: int = 5,
     episodes: int = 40,
@@ -205,6 +205,7 @@ def main(
         episodes=episodes,
         curves=curves,
         budget=max(curve[-1][0] for curve in curves),
+        supervision=["demonstrations", "planner"],
         command=f"examples/walking_builder.py {options}",
         output=output,
         record=output is not None,

@@ -50,7 +50,7 @@ def rays() -> dict[str, Any]:
         one.parent.mkdir()
         many.parent.mkdir()
         for path, more in ((one, {}), (many, {"ray": "auto", "progress": kill})):
-            benchmark.run("told-place-v1", ["scripted", "random"], output=path, **options, **more)
+            benchmark.run("told-ground-v2", ["scripted", "random"], output=path, **options, **more)
         names = ("kept.json", "kept.games.jsonl")
         same = [(one.parent / name).read_text() == (many.parent / name).read_text() for name in names]
         verified = benchmark.verify(many)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import iglu_marl
+from benchmarks.audits import write_audits
 from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder, TaskError, replay
-from iglu_marl.benchmark.audits import write_audits
 from iglu_marl.core.edits import edited
 from iglu_marl.core.files import atomic_write, made_folder, new_folder
 from iglu_marl.data import CDMDataset, clarifying_questions, human_evaluation, question_bank

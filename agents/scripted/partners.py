@@ -10,7 +10,6 @@ and token chat. Their random choices follow the seed of `reset`.
 | `terse` | architect | the fewest words that can be read |
 | `talkative` | architect | greets, is polite, varies its words, comments and repeats itself while the builder works |
 | `vague` | architect | often omits colour or place at first; adds it when asked, all of it when nothing happens |
-| `shapes` | architect | requests whole shapes of the target: rows, towers, walls, squares |
 | `mistaken` | architect | now and then names a wrong colour or cell, notices it and corrects it |
 | `careful` | builder | does only what it fully understands; says what is missing |
 | `hasty` | builder | never asks: guesses what is missing, and now and then slips by a cell or a colour |
@@ -381,7 +380,6 @@ ARCHITECTS: dict[str, Any] = {
     "talkative": TalkativeArchitect,
     "vague": VagueArchitect,
     "mistaken": MistakenArchitect,
-    "shapes": ShapesArchitect,
 }
 BUILDERS: dict[str, Any] = {
     "careful": CarefulBuilder,

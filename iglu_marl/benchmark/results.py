@@ -229,7 +229,9 @@ class Result:
             found.append("no games of the controls")
         if not self.supervision:
             found.append("no supervision")
-        if bool(self.budget) != bool({*TRAINED} & {*self.supervision}):
+        if not self.budget and "reward" in self.supervision:
+            found.append("no steps of training")
+        if self.budget and not {*TRAINED} & {*self.supervision}:
             found.append(
                 f"{self.budget:,} steps of training, supervision: {', '.join(self.supervision) or 'none'}"
             )

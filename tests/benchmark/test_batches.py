@@ -13,13 +13,17 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from iglu_marl import ConfigError, Role, Task
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
-from iglu_marl.agents.scripted.partners import ARCHITECTS
 from iglu_marl.benchmark import find, make, run, verify
 from iglu_marl.benchmark.catalog import Level, builder_env
-from iglu_marl.benchmark.splits import SPLITS, PlacedBlocks
+from iglu_marl.benchmark.splits import SPLITS, HeldOut, PlacedBlocks
 
-LIVE = dataclasses.replace(find("told-structures-v1"), max_steps=70)
-ENUMERATED = dataclasses.replace(LIVE, content=PlacedBlocks(), held_out=find("see-place-v1").held_out)
+LIVE = dataclasses.replace(
+    find("pictures-structures-v2"),
+    max_steps=70,
+    sees=("grid", "pose", "dialog"),
+    architects=dict.fromkeys(SPLITS, ("scripted",)),
+)
+ENUMERATED = dataclasses.replace(LIVE, content=PlacedBlocks(), held_out=(HeldOut("squares", 6),))
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
@@ -131,29 +135,24 @@ class Alone(Guessing):
         pass
 
 
-EVERY = dict.fromkeys(SPLITS, tuple(sorted(ARCHITECTS)))
-MANNERS = dataclasses.replace(
-    find("partners-ground-v1"), max_steps=120, architects=EVERY
-)  # longer than all patience
-LEVELS = (*map(find, ("see-place-v1", "told-place-v1", "pictures-place-v1", "words-place-v1")), MANNERS)
+LEVELS = ("see-ground-v2", "told-ground-v2", "pictures-ground-v2", "symbols-two-v2")
 
 
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-def test_players_of_many_games_get_the_results_of_single_games(level: Level, tmp_path: Path) -> None:
-    path = tmp_path / "kept.json"
-    together = run(level, [Guessing, Guessing], episodes=13, output=path, record=True)
-    alone = run(level, [Alone, Alone], episodes=13)
+@pytest.mark.parametrize("name", LEVELS)
+def test_players_of_many_games_get_the_results_of_single_games(name: str, tmp_path: Path) -> None:
+    level, path = find(name), tmp_path / "kept.json"
+    many, single = (("random", player) if level.is_pair else player for player in (Guessing, Alone))
+    together = run(level, [many, many], episodes=13, output=path, record=True)
+    alone = run(level, [single, single], episodes=13)
     assert together.rows == alone.rows
     assert together.runs == alone.runs
-    assert len({row.partner for row in together.rows}) == (5 if level is MANNERS else 1)
-    if level is not MANNERS:  # which is no level of the benchmark
-        assert any(row.changes for row in together.rows)
-        assert verify(path) == 26 * (1 + len(level.agent_controls))
+    assert any(row.changes for row in together.rows) or name != "see-ground-v2"
+    assert verify(path) == 26 * (1 + len(together.runs[0].controls))
 
 
 def test_a_live_level_is_played_side_by_side(tmp_path: Path) -> None:
     path = tmp_path / "kept.json"
-    found = run("told-structures-v1", [Guessing], episodes=2, controls=False, output=path, record=True)
-    assert {row.steps for row in found.rows} == {find("told-structures-v1").max_steps}
+    found = run("pictures-structures-v2", [Guessing], episodes=2, controls=False, output=path, record=True)
+    assert {row.steps for row in found.rows} == {find("pictures-structures-v2").max_steps}
     assert verify(path) == 2
     assert Role.BUILDER.value in path.with_suffix(".games.jsonl").read_text()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from requirements import ROOT, require
 
-from iglu_marl import AgentError, ConfigError, Role, StateError, Task
+from iglu_marl import AgentError, ConfigError, StateError, Task
 from iglu_marl.benchmark import find, make
 from iglu_marl.benchmark.demonstrations import demonstrate, grid_actions, observed, write_demonstrations
 from iglu_marl.benchmark.splits import in_split
@@ -23,11 +23,9 @@ from iglu_marl.benchmark.splits import in_split
 @pytest.mark.parametrize(
     ("name", "games"),
     [
-        ("see-place-v1", 6),
-        ("symbols-two-v1", 4),
-        ("words-place-v1", 4),
-        ("told-ground-v1", 2),
-        ("words-ground-v1", 1),
+        ("see-ground-v2", 6),
+        ("symbols-two-v2", 4),
+        ("told-ground-v2", 2),
     ],
 )
 def test_an_expert_completes_the_tasks_with_the_actions_of_the_level(name: str, games: int) -> None:
@@ -47,13 +45,6 @@ def test_an_expert_completes_the_tasks_with_the_actions_of_the_level(name: str, 
     assert all(np.array_equal(first["observations"][key][0], own[key]) for key in own)
 
 
-def test_a_builder_waits_for_the_first_message() -> None:
-    (game,) = demonstrate("words-place-v1", games=1)
-    acts = np.array(game.actions[Role.BUILDER])[:, 0]
-    assert acts[0] == 0
-    assert acts[1:].all()
-
-
 def test_grid_actions_are_shortest() -> None:
     below = Task("", [(0, -1, -1, 3)], invariant=False)
     assert grid_actions(below) == [4, 13]  # look down, place green
@@ -62,7 +53,7 @@ def test_grid_actions_are_shortest() -> None:
         grid_actions(Task("", [(0, 6, 0, 3)], invariant=False))
 
 
-@pytest.mark.parametrize("name", ["see-place-v1", "told-place-v1", "words-place-v1", "symbols-place-v1"])
+@pytest.mark.parametrize("name", ["see-ground-v2", "told-ground-v2", "symbols-two-v2"])
 def test_the_environment_of_demonstrations_is_recovered(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +92,7 @@ def test_the_environment_of_another_level_is_not_recovered(
     """A level of one's own has the name of another one."""
     require("minari", importlib.util.find_spec("minari") is not None, "Minari is not installed")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    level = dataclasses.replace(find("see-place-v1"), max_steps=9)
+    level = dataclasses.replace(find("see-ground-v2"), max_steps=23)
     dataset: Any = write_demonstrations(level, "iglu/games-v1", games=1)
     with pytest.raises(ConfigError, match=level.fold(0).digest):
         dataset.recover_environment()
@@ -110,9 +101,9 @@ def test_the_environment_of_another_level_is_not_recovered(
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require("minari", importlib.util.find_spec("minari") is not None, "Minari is not installed")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    words = ["see-place-v1", "--games", "3", "--split", "test", "--fold", "2", "--json"]
+    words = ["see-ground-v2", "--games", "3", "--split", "test", "--fold", "2", "--json"]
     command = [sys.executable, "-m", "benchmarks.demonstrate", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
     made = json.loads(done.stdout)
-    assert (made["dataset"], made["episodes"]) == ("iglu/see-place-test-fold2-v1", 3)
-    assert (tmp_path / "iglu" / "see-place-test-fold2-v1").is_dir()
+    assert (made["dataset"], made["episodes"]) == ("iglu/see-ground-test-fold2-v2", 3)
+    assert (tmp_path / "iglu" / "see-ground-test-fold2-v2").is_dir()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iglu_marl.benchmark.baselines import HIDDEN, TIMES, Imitator, times
+from benchmarks.baselines import HIDDEN, TIMES, Imitator, times
 
 
 def small_imitator() -> Imitator:

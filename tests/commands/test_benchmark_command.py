@@ -27,36 +27,38 @@ def test_levels_are_listed() -> None:
     done = CliRunner().invoke(app, ["benchmark", "list", "--json"])
     assert [row["level"] for row in json.loads(done.output)] == [level.name for level in levels()]
     done = CliRunner().invoke(app, ["benchmark", "list", "pictures"], env={"COLUMNS": "200"})
-    assert "pictures-layers-v1" in done.output
-    assert "told-place-v1" not in done.output
+    assert "pictures-layers-v2" in done.output
+    assert "told-ground-v2" not in done.output
     done = CliRunner().invoke(app, ["benchmark", "list"], env={"COLUMNS": "80"})
     lines = done.output.splitlines()
     assert len(lines) < len(levels()) + 10, "a row is a line"
     assert max(map(len, lines)) <= 80
-    done = CliRunner().invoke(app, ["benchmark", "list", "see-place-v1"])
+    done = CliRunner().invoke(app, ["benchmark", "list", "see-ground-v2"])
     assert "Held out: 1 in 6 colour-cell pairs." in done.output
 
 
 @pytest.mark.slow
 def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
     audits, first, second = (tmp_path / name for name in ("audits.json", "first.json", "second.json"))
-    done = shell("see-place-v1", "--quick", "--output", str(audits), module="benchmarks.audit")
+    done = shell("see-ground-v2", "--quick", "--output", str(audits), module="benchmarks.audit")
     assert done.returncode == 0, done.stderr
-    assert "| `see-place-v1` | 4 | 10,000 |" in done.stdout
-    assert read_audits(audits)["see-place-v1"].digest == find("see-place-v1").digest
+    assert "| `see-ground-v2` | 16 |" in done.stdout
+    assert read_audits(audits)["see-ground-v2"].digest == find("see-ground-v2").digest
     done = shell(
-        "run", "see-place-v1", "--builder", "oracle", "--episodes", "4", "--keep-games", "-o", str(first)
+        "run", "see-ground-v2", "--builder", "oracle", "--episodes", "4", "--keep-games", "-o", str(first)
     )
     assert done.returncode == 0, done.stderr
     done = shell("verify", str(first))
-    assert f"{first}: 4 episodes fit see-place-v1; 8 games replayed" in done.stdout.replace("\n", " "), (
+    assert f"{first}: 4 episodes fit see-ground-v2; 8 games replayed" in done.stdout.replace("\n", " "), (
         done.stderr
     )
-    done = shell("run", "see-place-v1", "--builder", "random", "--episodes", "4", "-o", str(second), "--json")
-    assert json.loads(done.stdout)["level"] == "see-place-v1", done.stderr
+    done = shell(
+        "run", "see-ground-v2", "--builder", "random", "--episodes", "4", "-o", str(second), "--json"
+    )
+    assert json.loads(done.stdout)["level"] == "see-ground-v2", done.stderr
     folder = tmp_path / "report"
     done = shell("report", str(first), "--published", str(second), "--output", str(folder))
     assert done.returncode == 0, done.stderr
-    assert "| `see-place-v1` | oracle | 1 | 4 | 0 | 100.0 (51.0–100.0) |" in done.stdout
+    assert "| `see-ground-v2` | oracle | target | 1 | 4 | 0 | 100.0 (51.0–100.0) |" in done.stdout
     assert "| oracle | random |" in done.stdout
     assert (folder / "benchmark.md").read_text() in done.stdout

@@ -115,7 +115,7 @@ def test_help_imports_nothing_heavy() -> None:
         ("record --append true game.jsonl", "--append takes no value, but 'true'"),
         ("demo --task ligthhouse", "--task is 'ligthhouse' (did you mean 'lighthouse'?)"),
         ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
-        ("benchmark run see-place", "level is 'see-place' (did you mean 'see-place-v1'?)"),
+        ("benchmark run see-ground", "level is 'see-ground' (did you mean 'see-ground-v2'?)"),
         ("benchmark list picturs", "NAMES is 'picturs' (did you mean 'pictures'?)"),
         ("data info iglu-multiturns", "no pack 'iglu-multiturns' (did you mean 'iglu-multiturn'?)"),
         ("demo --team chess", "--team is 'chess', expected one of craft, division, assistant, relay"),
@@ -123,8 +123,8 @@ def test_help_imports_nothing_heavy() -> None:
         ("record x.jsonl --builders 99", "--builders is 99, expected an integer in 1..16"),
         ("evaluate --team division --builders 7 -o x", "--builders is 7, expected an integer in 1..6"),
         ("benchmark list up", "NAMES is 'up', expected one of see, told"),
-        ("benchmark run see-place-v1 --split dev", "--split is 'dev', expected one of train, validation, test"),
-        ("benchmark run words-place-v1 --architect a --architect b", "--architect is"),
+        ("benchmark run see-ground-v2 --split dev", "--split is 'dev', expected one of train, validation, test"),
+        ("benchmark run symbols-two-v2 --architect a --architect b", "--architect is"),
         ("data export moon -o x", "source is 'moon', expected one of bundled"),
         ("data export bundled --format tea -o x", "--format is 'tea', expected one of tasks, layout, parquet, minari"),
         ("data export bundled --format minari -o x", "needs recorded actions"),
@@ -190,9 +190,9 @@ def test_what_is_missing_is_named(words: tuple[str, ...]) -> None:
 
 
 def test_an_argument_may_follow_a_switch() -> None:
-    done = CliRunner().invoke(app, ["benchmark", "list", "--json", "see-place-v1"], catch_exceptions=False)
+    done = CliRunner().invoke(app, ["benchmark", "list", "--json", "see-ground-v2"], catch_exceptions=False)
     assert done.exit_code == 0
-    assert "see-place-v1" in done.output
+    assert "see-ground-v2" in done.output
 
 
 @pytest.mark.parametrize(

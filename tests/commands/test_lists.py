@@ -70,7 +70,7 @@ def test_every_agent_is_listed_in_a_line() -> None:
         ("iglu-marl ta", ["tasks"]),
         ("iglu-marl demo --task lig", ["lighthouse"]),
         ("iglu-marl demo --builder pov", ["pov-walker-v1"]),
-        ("iglu-marl benchmark run see-f", ["see-few-v1"]),
+        ("iglu-marl benchmark run see-f", ["see-few-v2"]),
         ("iglu-marl show ki", ["kite"]),
     ],
 )

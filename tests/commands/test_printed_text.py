@@ -112,7 +112,7 @@ def test_packs(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_results(shell: Callable[..., str]) -> None:
-    level, rows = find("see-place-v1"), (EpisodeRow(0, "0" * 12, "", 0, True, True, 1.0, 1, 3),)
+    level, rows = find("see-ground-v2"), (EpisodeRow(0, "0" * 12, "", 0, True, True, 1.0, 1, 3),)
     runs = (Run(0, means(rows)),)
     Result(level.name, level.digest, HOSTILE, "test", 1, "0" * 12, 0, runs, rows=rows).write(
         Path("result.json")

@@ -34,7 +34,7 @@ from probing import frozen
 from requirements import ROOT, require
 
 import iglu_marl
-from iglu_marl import Controls, Role, Task, Worlds
+from iglu_marl import Controls, Task, Worlds
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
 from iglu_marl.language.goals import GoalSpace
@@ -273,136 +273,18 @@ def test_sb3_chooses_no_masked_action() -> None:
     assert set(Watched.chosen) == {1}
 
 
-def test_the_sb3_example_imitates_and_then_trains_with_ppo(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needs("stable_baselines3")
-    one_thread()
-    sb3 = example("sb3_builder")
-    monkeypatch.setattr(sb3, "PARTS", 1)
-    monkeypatch.setattr(sb3, "UPDATES", 300)
-    result = sb3.main(games=16, rounds=1, steps=2000, seeds=1, episodes=8)
-    assert result.name == "DAgger, then PPO (SB3)"
-    (curve,) = (run.curve for run in result.runs)
-    assert curve[0] == (0, 0.0)
-    assert curve[1] == (44, 0.75)  # after 16 games of the expert
-    assert curve[3][0] == curve[2][0] + 1024
-    assert result.budget == curve[3][0]
-    assert "see-place-v1" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("level", ["see-ground-v1", "told-ground-v1"])
-def test_the_expert_of_the_sb3_example_completes_a_game_from_anywhere(level: str) -> None:
-    needs("stable_baselines3")
-    from iglu_marl.benchmark import find
-    from iglu_marl.benchmark.games import BuilderGames, features_for
-    from iglu_marl.benchmark.splits import some_of
-
-    sb3, found = example("sb3_builder"), find(level)
-    (task,) = some_of(found.tasks("train"), 1)
-    games = BuilderGames(found, 1, features_for(found, (), sb3.cells_of_tasks([task])))
-    games.begin([task])
-    for action in (1, 6, 6) if found.controls == "grid" else (1, 1, 3, 13):
-        games.step(np.array([action]))
-    for action in sb3.expert(found, games.worlds, 0)[::-1]:
-        games.step(np.array([action]))
-    assert games.success.all()
-
-
-@pytest.mark.parametrize("level", ["words-few-v1", "partners-ground-v1"])
-def test_the_edits_example_learns_what_follows_each_message(level: str) -> None:
+def test_the_edits_example_learns_what_follows_each_message() -> None:
     needs("torch")
     from iglu_marl.benchmark import find
     from iglu_marl.core.edits import edited
-    from iglu_marl.core.grid import blocks_to_grid
     from iglu_marl.language import outcomes, parse
 
-    found = example("edits_builder").samples(find(level).fold(1), "train", 4, 1)
-    samples, steps = found
-    assert len({sample.unit for sample in samples}) == 4, "messages of all games"
-    assert steps > 4 * len(samples), "the builder walks"
-    ends = {}
+    samples = example("edits_builder").samples(find("told-ground-v2").fold(1), "train", 4, 1)
+    assert len(samples) == 4
     for sample in samples:
-        before, said = sample.situation.grid, sample.situation.dialogue
-        assert {one.role for one in said} == {Role.ARCHITECT}
-        assert np.array_equal(before, ends.get(sample.unit, blocks_to_grid(()))), (
-            "each goes on from the one before"
-        )
-        ends[sample.unit] = edited(before, sample.actions)
-        if level.startswith("words"):
-            (world,) = outcomes(parse(said[-1].text), before)
-            assert np.array_equal(world.grid, ends[sample.unit])
-
-
-@pytest.mark.parametrize("level", ["team-parts-v1", "partners-structures-v1"])
-def test_the_block_example_learns_what_architects_ask_for(level: str) -> None:
-    needs("torch")
-    from iglu_marl.benchmark import find
-    from iglu_marl.language import CellEdit, parse
-
-    blocks = example("block_reader")
-    found = [*blocks.messages(find(level).fold(1), "train", 4, 1)]
-    kinds = {asked for _, (_, asked) in found}
-    assert len(found) > 20
-    assert kinds > {0}, "blocks are placed and removed"
-    for text, (cell, asked) in found:
-        meant = parse(text)
-        if asked == blocks.NOTHING:
-            assert not isinstance(meant, CellEdit)
-        else:
-            assert (meant.cell, meant.after) == (cell, asked), text
-
-
-def test_the_block_example_completes_a_structure_from_pictures(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needs("torch")
-    one_thread()
-    blocks = example("block_reader")
-    monkeypatch.setattr(blocks, "UPDATES", 300)
-    result = blocks.main(games=80, seeds=1, episodes=1)
-    assert (result.name, result.privileged) == ("linear reader, planner", False)
-    assert [row.success for row in result.rows] == [True]
-    assert "pictures-structures-v1" in capsys.readouterr().out
-
-
-def test_a_team_of_the_block_example_reads_by_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    needs("torch")
-    one_thread()
-    from iglu_marl.benchmark import find, run
-
-    blocks = example("block_reader")
-    monkeypatch.setattr(blocks, "UPDATES", 300)
-    level = find("team-relay-v1")
-    reader = blocks.train_reader(level, 80, 0)
-    ask, read = blocks.BlockByBlock, blocks.in_team(reader)
-    found = run(level, [(ask, read)], episodes=2)
-    assert [row.success for row in found.rows] == [True, True]
-    with blocks.torch.no_grad():
-        reader.table.weight.zero_()  # reads nothing
-    found = run(level, [(ask, read)], episodes=1, controls=False)
-    assert not found.rows[0].success
-
-
-def test_a_pair_of_the_block_example_needs_its_symbols(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needs("torch")
-    one_thread()
-    from iglu_marl.benchmark import find
-
-    blocks = example("block_reader")
-    monkeypatch.setattr(blocks, "CODE_UPDATES", 500)
-    result = blocks.main("symbols-walk-v1", games=40, seeds=1, episodes=2)
-    (run,) = result.runs
-    assert [row.success for row in result.rows] == [True] * 2
-    assert run.controls == {"muted": 0.0, "scrambled": 0.0}
-    assert "says 100.0% of 23 blocks of the validation split" in capsys.readouterr().out
-
-    code = blocks.train_code(find("symbols-walk-v1"), 40, 0)
-    one, other = ((1, -1, 0), 3), ((-1, -1, 1), 6)
-    for both in ([one, other], [other, one]):
-        assert code.read(" ".join(f"s{symbol}" for symbol in code.say(both))) == both
+        before, (said,) = sample.situation.grid, sample.situation.dialogue
+        (world,) = outcomes(parse(said.text), before)
+        assert np.array_equal(world.grid, edited(before, sample.actions))
 
 
 def test_the_walkers_of_the_walking_example_see_what_environments_show() -> None:

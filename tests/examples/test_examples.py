@@ -23,9 +23,7 @@ TESTED: dict[str, str] = {
     "rllib_two_agents": "test_rllib.py",
     "benchmarl_two_agents": "test_adapters.py",
     "trl_builder": "test_adapters.py",
-    "block_reader": "test_frameworks.py",
     "edits_builder": "test_frameworks.py",
-    "sb3_builder": "test_frameworks.py",
     "ppo": "test_ppo.py",
     "marl_ppo": "test_ppo.py",
     "silent_builder": "test_imitation.py",
@@ -51,10 +49,8 @@ def test_examples_tested_elsewhere_are(root: Path) -> None:
 # Options that come after the documented ones, and so win over them: enough to see that the example runs.
 SHORT = {
     "benchmarl_two_agents": "--iterations 1 --batch 200",
-    "block_reader": "--games 20 --seeds 1 --episodes 1",
     "edits_builder": "--games 16 --epochs 1 --seeds 1 --episodes 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
-    "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
     "marl_ppo": "--steps 1 --games 32",
     "ppo": "--steps 1 --games 32",
     "silent_builder": "--epochs 1 --count 16",
@@ -66,9 +62,7 @@ SHORT = {
 APART = ("rllib_two_agents", "benchmarl_two_agents", "trl_builder", "train_predictors", "silent_builder")
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
-    "block_reader": {"torch": "rl"},
     "edits_builder": {"torch": "rl"},
-    "sb3_builder": {"stable_baselines3": "rl"},
     "marl_ppo": {"torch": "rl"},
     "ppo": {"torch": "rl"},
     "strangers": {"torch": "rl"},
@@ -176,7 +170,4 @@ def test_examples_show_help_or_name_their_extra_in_a_line(root: Path) -> None:
         else:
             assert f"pip install -e '{root}[{wanted[1]}]'" in end, name
             assert "\n" not in end, name
-    assert {name for name in done if not name.endswith(" --help")} >= {
-        "sb3_builder",
-        "trl_builder",
-    }
+    assert {name for name in done if not name.endswith(" --help")} >= {"trl_builder"}

@@ -297,7 +297,7 @@ def test_an_evaluation_refuses_edited_games(builder: Any, view: str, on_error: s
 
 
 def test_the_benchmark_refuses_edited_games() -> None:
-    level = find("see-place-v1")
+    level = find("see-ground-v2")
     env, many = make(level), make(level, num_envs=2)
     (task,) = (level.tasks("train").sample(np.random.default_rng(0)),)
 
@@ -328,7 +328,7 @@ def test_the_benchmark_refuses_edited_games() -> None:
 @pytest.mark.parametrize("edit", ['"edit":[[3,-1,3,1]],', '"edit":[],'])
 def test_the_benchmark_does_not_verify_a_game_with_an_edit(edit: str, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    run("see-place-v1", ["random"], episodes=2, controls=False, output=path, record=True)
+    run("see-ground-v2", ["random"], episodes=2, controls=False, output=path, record=True)
     games = path.with_suffix(".games.jsonl")
     games.write_bytes(games.read_bytes().replace(b"{", b"{" + edit.encode(), 1))
     result = json.loads(path.read_text("utf-8"))

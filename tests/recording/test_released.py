@@ -61,10 +61,9 @@ def test_recordings_of_every_view_encoding_and_chat_are_kept() -> None:
     assert any(header["config"]["vocabulary"] == 8 for header in headers)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_benchmark_result_of_an_earlier_version_is_refused(version: int) -> None:
-    release = f"0.{version + 1}.0"
-    with pytest.raises(DataError, match=f"iglu_marl {release} reads version {version}"):
+@pytest.mark.parametrize("release", ["0.2.0", "0.3.0"])
+def test_a_benchmark_result_of_an_earlier_version_is_refused(release: str) -> None:
+    with pytest.raises(DataError, match=f"iglu_marl {release} reads results of the levels v"):
         read_result(RELEASED / release / "benchmark_result.json")
 
 
