@@ -186,7 +186,7 @@ def main(
     level: str,
     memory: str = "attention",
     seeds: int = 5,
-    games: int = 1_000_000,
+    games: int = 512_000,
     sittings: int = 100,
     runs: Path = Path("runs"),
     output: Path | None = None,

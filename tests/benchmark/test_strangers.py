@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from itertools import product
@@ -17,6 +18,7 @@ from iglu_marl.benchmark import make, read_result, report, run, strangers, verif
 from iglu_marl.benchmark.catalog import levels
 from iglu_marl.benchmark.codes import Kind, language
 from iglu_marl.benchmark.ideal import ideal_curve
+from iglu_marl.benchmark.splits import SPLITS
 from iglu_marl.benchmark.strangers import CHANCE, GAMES, Sittings, play
 from iglu_marl.core.errors import ActionError, AgentError, ConfigError, DataError
 
@@ -192,13 +194,28 @@ def test_controls_take_the_sense_away(kind: Kind, control: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_splits_share_no_code(kind: Kind) -> None:
     codes = {}
-    for split in ("train", "validation", "test"):
+    for split in SPLITS:
         env = Sittings(kind, split, 300)
         env.reset(seed=0)
         codes[split] = set(map(tuple, env.codes[:, :2].tolist()))
     assert all(len(own) > 20 for own in codes.values())
     assert not codes["train"] & codes["test"]
     assert not codes["validation"] & (codes["train"] | codes["test"])
+
+
+@pytest.mark.parametrize(("kind", "digest"), [("code", "23d5bb"), ("words", "9ae9b1"), ("listen", "356e61")])
+def test_levels_keep_their_sittings(kind: Kind, digest: str) -> None:
+    """Digests of codes and observations: others are another level, with another version in its name."""
+    total = hashlib.sha256()
+    for split in SPLITS:
+        env = Sittings(kind, split, 4)
+        seen, _ = env.reset(seed=0)
+        for _ in range(GAMES + 2):
+            for key in sorted(seen):
+                total.update(np.ascontiguousarray(seen[key]).tobytes())
+            total.update(env.codes.tobytes())
+            seen, *_ = env.step(np.zeros((4, 2), np.int64))
+    assert total.hexdigest()[:6] == digest
 
 
 @pytest.mark.parametrize("name", NAMES)
