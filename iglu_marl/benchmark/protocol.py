@@ -272,7 +272,7 @@ def _role(level: Level) -> Role:
     return Role.ARCHITECT if kind_of(level.name) == "listen" else Role.BUILDER
 
 
-def _judged_sittings(played: strangers.Played) -> list[Judged]:
+def _judged_sittings(played: strangers.SittingsRecord) -> list[Judged]:
     """Return the outcomes of all games, one sitting after the other."""
     pairs = zip(played.rewards.ravel().tolist(), played.changes.ravel().tolist(), strict=True)
     return [Judged(reward > 0, reward > 0, float(reward > 0), changes, 1) for reward, changes in pairs]

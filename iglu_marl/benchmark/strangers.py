@@ -2,7 +2,7 @@
 
 An episode is a sitting of ten games. In each, one block of six colors is to be placed in one of four cells around the
 builder. The code of the partner is drawn for the sitting, so that only what was seen in earlier games of the same
-sitting tells what the symbols mean.
+sitting gives the symbols a meaning.
 
 | kind | the agent | the stranger |
 |---|---|---|
@@ -217,7 +217,7 @@ class Sitting(gymnasium.Env[dict[str, Any], Array]):
 # ------------------------------------------------------------------------------------------------------------- games
 
 
-class Played(NamedTuple):
+class SittingsRecord(NamedTuple):
     """Sittings that were played.
 
     blocks: the right ones, (place, color) from 0 on, int [sittings, games, 2]. actions: of the same shape. rewards,
@@ -236,7 +236,7 @@ def play(
     act: Callable[[dict[str, Array]], Array],
     numbers: Sequence[int],
     control: str = "",
-) -> Played:
+) -> SittingsRecord:
     """Play the sittings of these numbers (their seeds) side by side; `act` maps observations to actions."""
     env = Sittings(kind, split, len(numbers), control)
     seen, _ = env.reset(seed=list(numbers))
@@ -246,4 +246,4 @@ def play(
         seen, rewards, *_ = env.step(actions)
         rows.append((blocks, actions, rewards, env.changes))
     env.close()
-    return Played(*(np.stack(parts, axis=1) for parts in zip(*rows, strict=True)))
+    return SittingsRecord(*(np.stack(parts, axis=1) for parts in zip(*rows, strict=True)))
