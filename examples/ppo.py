@@ -42,7 +42,7 @@ AROUND = [(0, -1, -1), (1, -1, 0), (0, -1, 1), (-1, -1, 0)]  # north, east, sout
 GROUND = [(x, -1, z) for x, z in product(range(-5, 6), repeat=2)]
 COLORS = (1, 2, 3, 4, 5, 6)
 WHOLE = {"action_space": "discrete", "select_and_place": True}  # whole cells, by `GRID_ACTIONS`
-# Options, cells, blocks of a task and colors. Tasks and steps of "see-ground" are those of see-ground-v2, with one start.
+# Options, cells, blocks of a task and colors. "see-ground" is see-ground-v2 with one start.
 TASKS: dict[str, tuple[dict[str, Any], list[tuple[int, int, int]], int, tuple[int, ...]]] = {
     "see-place": ({**WHOLE, "max_steps": 6}, AROUND, 1, COLORS),
     "see-ground": ({**WHOLE, "max_steps": 24}, GROUND, 1, COLORS),

@@ -115,8 +115,8 @@ def run(
         raise ConfigError(f"there are {len(curves)} curves, expected one for each of {len(agents)} agents")
     budget, points = int(budget), [[[int(steps), float(share)] for steps, share in curve] for curve in curves]
     with wrap_errors("the result file", ConfigError):  # before hours of games
-        given = {"name": name, "command": command, "budget": budget, "supervision": list(supervision)}
-        for field, value in given.items():
+        fields = {"name": name, "command": command, "budget": budget, "supervision": list(supervision)}
+        for field, value in fields.items():
             check(FILE_SCHEMA[field], value, field)
         check([FILE_SCHEMA["runs"][0]["curve"]], points, "curves")
     numbers = list(map(int, seeds or range(len(agents))))
