@@ -14,6 +14,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from iglu_marl.benchmark.codes import kind_of
 from iglu_marl.benchmark.landmarks import ChangedByColor, PlacedBeside, ShapesBeside
 from iglu_marl.benchmark.splits import (
     AROUND,
@@ -29,6 +30,7 @@ from iglu_marl.benchmark.splits import (
     Turned,
     split_tasks,
 )
+from iglu_marl.benchmark.strangers import GAMES, Sitting, Sittings
 from iglu_marl.benchmark.team_contents import MirroredBlocks, PartBlocks
 from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.dialogue import Role
@@ -46,6 +48,7 @@ from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.effects import Kind
 from iglu_marl.tasks import TaskSource
+from iglu_marl.tasks.source import FiniteSource
 
 Family = Literal["see", "told", "pictures", "symbols", "strangers", "team", "human"]
 FAMILIES: dict[Family, str] = {
@@ -57,8 +60,8 @@ FAMILIES: dict[Family, str] = {
     "team": "several architects or builders, who see or hold parts",
     "human": "a builder that gets what people wrote",
 }
-PAIRS: tuple[Family, ...] = ("symbols", "strangers", "team")
-CONTROLS = ("muted", "scrambled", "blind", "unsighted", "alone", "cross-play")
+PAIRS: tuple[Family, ...] = ("symbols", "team")
+CONTROLS = ("muted", "scrambled", "forgetful", "blind", "unsighted", "alone", "cross-play")
 """Names of the controls of agents, see `iglu_marl.benchmark.controls`."""
 
 
@@ -119,6 +122,11 @@ class Level:
         return self.family == "team"
 
     @property
+    def is_repeated(self) -> bool:
+        """Whether an episode is ten games with a stranger, see `iglu_marl.benchmark.strangers`."""
+        return self.family == "strangers"
+
+    @property
     def is_live(self) -> bool:
         """Whether a scripted architect speaks inside a single-builder environment."""
         return bool(self.architects) and not self.is_pair
@@ -128,6 +136,8 @@ class Level:
         """The controls that a result must have, one for each sense that the level claims; those of `CONTROLS`."""
         if self.is_team:
             return (*(("muted",) * bool(self.game.get("architects", 1))), "alone")
+        if self.is_repeated:
+            return ("muted", "scrambled", "forgetful")
         by_message = ("muted",) if self.is_live else ("muted", "scrambled")
         return (*(("blind",) if self.sees_target else by_message), *(("unsighted",) * ("pov" in self.sees)))
 
@@ -142,7 +152,9 @@ class Level:
         return replace(self, held_out=tuple(replace(rule, fold=number) for rule in self.held_out))
 
     def tasks(self, split: SplitName) -> TaskSource:
-        """Return the tasks of a split."""
+        """Return the tasks of a split; those of strangers are the same in all, and their codes differ."""
+        if self.is_repeated:
+            return FiniteSource(self.content.all() or (), "the blocks of strangers")
         return split_tasks(self.content, self.held_out, split)
 
     def is_success(self, task: Task, completed: bool, changes: int) -> bool:
@@ -233,7 +245,8 @@ def make(
     | families | without `num_envs` | with `num_envs` |
     |---|---|---|
     | `see`, `told`, `pictures`, `human` (one builder) | Gymnasium environment | Gymnasium vector environment |
-    | `symbols`, `strangers`, `team` (several agents) | parallel environment | `VectorGame` |
+    | `strangers` (ten games an episode) | Gymnasium environment | Gymnasium vector environment |
+    | `symbols`, `team` (several agents) | parallel environment | `VectorGame` |
 
     If a scripted architect speaks during a single-builder episode, each environment has its own. Builders with grid
     actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target with
@@ -252,6 +265,9 @@ def make(
 
     """
     level = find(level) if fold is None else find(level).fold(fold)
+    if level.is_repeated:
+        kind = kind_of(level.name)
+        return Sitting(kind, split) if num_envs is None else Sittings(kind, split, num_envs, **options)
     if level.is_pair:
         config = level.config(split)
         env: Any = parallel_env(config) if num_envs is None else VectorGame(num_envs, config, **options)
@@ -438,6 +454,24 @@ _LISTED: tuple[Level, ...] = (
         budget=5_000_000,
         seeds=6,
         game=_symbols(12, 3),
+    ),
+    # --- ten games with a stranger
+    *(
+        Level(
+            f"strangers-{kind}-v2",
+            f"Ten games with {stranger}; one block in one of 4 cells, of one of 6 colours.",
+            PlacedBlocks(),
+            (HeldOut("codes", 4),),
+            controls="cells",
+            sees=(*sees, "game", "last_message", "last_block"),
+            max_steps=GAMES,
+            budget=5_000_000,
+        )
+        for kind, stranger, sees in (
+            ("code", "an architect whose symbols are new", ("message",)),
+            ("words", "an architect who counts sides and colours her own way, in words", ("message",)),
+            ("listen", "a builder to whom each symbol means something else", ("wanted",)),
+        )
     ),
     # --- teams, who observe vectors and choose numbers
     Level(

@@ -4,6 +4,7 @@
 |---|---|---|
 | `muted` | with messages | the builders get empty dialogues |
 | `scrambled` | with messages of an architect or a task | the message is about the target of another game |
+| `forgetful` | of strangers | what was meant or built is not shown after the games |
 | `blind` | whose builder sees the target | the builder sees the target of another game |
 | `unsighted` | whose builder sees pictures | half of the games have black pictures, half those of another game |
 | `alone` | of teams | only the first agent of each role acts |

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.agents.llm.named import NamedModel
+from iglu_marl.benchmark import strangers
 from iglu_marl.benchmark.batches import AgentBatch, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, find, make
+from iglu_marl.benchmark.codes import kind_of
 from iglu_marl.benchmark.controls import Observing, Scheduled, alone, changes_of, silenced
 from iglu_marl.benchmark.games import (
     Judged,
@@ -41,7 +43,7 @@ from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import RAY_PARTS, do_jobs, each, slices
 from iglu_marl.core.parsing import parse_json, wrap_errors
-from iglu_marl.core.schema import Entries, Field, check, some_text
+from iglu_marl.core.schema import Entries, Field, check, some_text, whole
 from iglu_marl.core.task import Task
 from iglu_marl.core.versions import versions
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
@@ -126,9 +128,13 @@ def run(
     own_actions = {plays_itself(builder) for _, builder in pairs}
     if len(own_actions) > 1:
         raise ConfigError("agents mixes scripted builders, given by name, with others; expected one kind")
+    unit = strangers.GAMES if level.is_repeated else 1
+    if episodes % unit:
+        raise ConfigError(f"episodes is {episodes}, expected a multiple of {unit}, the games with a stranger")
     kinds = ("", *(_controls(level, pairs) if controls else ()))
     job = _Job(level, split, pairs, numbers, episodes, kinds, record)
-    ends = slices(episodes, max(1, RAY_PARTS // len(pairs)) if ray else 1)
+    shares = slices(episodes // unit, max(1, RAY_PARTS // len(pairs)) if ray else 1)
+    ends = [(unit * first, unit * end) for first, end in shares]
     parts = [_Part(place, *end) for place in range(len(pairs)) for end in ends]
     done: dict[int, _Measured] = {}
     for number, measured in do_jobs(each(partial(_measure, job)), parts, ray=ray):
@@ -202,6 +208,8 @@ class _Measured(NamedTuple):
 
 def _measure(job: _Job, part: _Part) -> _Measured:
     """Play a part of a run."""
+    if job.level.is_repeated:
+        return _measure_sittings(job, part)
     seed = job.seeds[part.place]
     with SeatedAgents(job.level.fold(seed), job.split, job.pairs, job.seeds, part.place) as table:
         games = _scheduled(table.level, job.split, seed, job.episodes, len(table.partners))[
@@ -227,11 +235,66 @@ def _measure(job: _Job, part: _Part) -> _Measured:
         return _Measured(rows, [game.task for game in games], lines, taken, table.privileged)
 
 
+def _measure_sittings(job: _Job, part: _Part) -> _Measured:
+    """Play a part of a run on a level of strangers, sittings side by side."""
+    spec, role = job.pairs[part.place][1], _role(job.level)
+    numbers = range(part.first // strangers.GAMES, part.end // strangers.GAMES)
+    lines: dict[str, list[str]] = {}
+    outcomes: dict[str, list[Judged]] = {}
+    with closing(make(job.level, "train")) as twin:
+        agent = factory(spec, role)(twin)
+        player: Any = agent if is_batch(agent) else AgentBatch(spec, role, twin)
+        for kind in job.kinds:
+            player.begin(len(numbers), numbers[0])
+            played = strangers.play(kind_of(job.level.name), job.split, player.act, numbers, kind)
+            outcomes[kind] = _judged_sittings(played)
+            actions = played.actions.reshape(-1, 2).tolist()
+            lines[kind] = [json.dumps({role.value: [action]}, separators=(",", ":")) for action in actions]
+        if hasattr(player, "close"):
+            player.close()
+    games = _with_strangers(job.level, job.split, part.end)[part.first :]
+    rows = [
+        EpisodeRow(
+            job.seeds[part.place],
+            content_digest(game.task),
+            f"stranger {game.partner}",
+            game.number,
+            **outcome._asdict(),
+        )
+        for outcome, game in zip(outcomes[""], games, strict=True)
+    ]
+    taken = {kind: [float(outcome.success) for outcome in outcomes[kind]] for kind in job.kinds[1:]}
+    return _Measured(rows, [game.task for game in games], lines, taken, privileged=False)
+
+
+def _role(level: Level) -> Role:
+    """Return the role of the agent on a level of strangers."""
+    return Role.ARCHITECT if kind_of(level.name) == "listen" else Role.BUILDER
+
+
+def _judged_sittings(played: strangers.SittingsRecord) -> list[Judged]:
+    """Return the outcomes of all games, one sitting after the other."""
+    pairs = zip(played.rewards.ravel().tolist(), played.changes.ravel().tolist(), strict=True)
+    return [Judged(reward > 0, reward > 0, float(reward > 0), changes, 1) for reward, changes in pairs]
+
+
+def _with_strangers(level: Level, split: SplitName, episodes: int) -> list[Scheduled]:
+    """Return the games of a run with strangers: ten with each. All runs meet the same strangers."""
+    numbers = range(-(-episodes // strangers.GAMES))
+    nothing = np.zeros((len(numbers), 2), np.int64)
+    played = strangers.play(kind_of(level.name), split, lambda seen: nothing, numbers)
+    places, colors = played.blocks.reshape(-1, 2)[:episodes].T
+    tasks = [strangers.TASKS[number] for number in (6 * places + colors).tolist()]
+    return [Scheduled(number, task, task, number // strangers.GAMES) for number, task in enumerate(tasks)]
+
+
 def _scheduled(level: Level, split: SplitName, seed: int, episodes: int, partners: int) -> list[Scheduled]:
     """Return the games of a run: every task with every partner, and again.
 
     Over repeated tasks, a control gets each of the other tasks in turn, and every other time dark pictures.
     """
+    if level.is_repeated:
+        return _with_strangers(level, split, episodes)
     tasks = some_of(level.tasks(split), -(-episodes // partners))
     rest = others(tasks)
     first = np.random.default_rng(seed).integers([len(part) for part in rest])
@@ -246,6 +309,8 @@ def _scheduled(level: Level, split: SplitName, seed: int, episodes: int, partner
 def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
     """Return architect and builder of an entry. None as the architect: a scripted one, or the task's own dialogue."""
     architect, builder = entry if isinstance(entry, (tuple, list)) else (None, entry)
+    if level.is_repeated and plays_itself(builder):
+        raise AgentError(f"{level.name} is played by an agent that learns codes, got {builder!r:.60}")
     if architect is not None and not level.is_pair:
         raise AgentError(f"{level.name} has one builder, expected no architect, got {architect!r:.60}")
     if architect is None and level.is_pair and not level.architects:
@@ -478,6 +543,9 @@ def _replay_all(
     if not blocks:
         return []
     found: list[list[Judged]] = []
+    if level.is_repeated:
+        kinds = zip(("", *result.runs[0].controls), blocks, strict=False)
+        return [_replay_sittings(place, level, result.split, lines, kind) for kind, lines in kinds]
     with closing((reference_env if result.own_actions else make)(level, result.split)) as env:
         for kind, lines in zip(("", *result.runs[0].controls), blocks, strict=False):
             found.append([])
@@ -485,6 +553,22 @@ def _replay_all(
                 with wrap_errors(f"{place}, {kind or 'episode'} {game.number} cannot be replayed"):
                     found[-1].append(_replay(level, env, line, game.task, game.number))
     return found
+
+
+def _replay_sittings(
+    place: str, level: Level, split: SplitName, lines: Sequence[str], control: str
+) -> list[Judged]:
+    """Play the actions of recorded games with strangers. Where these only listen, they are `muted` again."""
+    role, actions = _role(level).value, []
+    for number, line in enumerate(lines):
+        with wrap_errors(f"{place}, {control or 'episode'} {number} cannot be replayed"):
+            content = parse_json(line, f"the game {number}")
+            check({role: ((whole(0, 3), whole(0, 5)),)}, content, "the game")
+            actions.append(content[role][0])
+    moves = iter(np.array(actions).reshape(-1, strangers.GAMES, 2).swapaxes(0, 1))
+    numbers = range(len(lines) // strangers.GAMES)
+    played = strangers.play(kind_of(level.name), split, lambda seen: next(moves), numbers, control)
+    return _judged_sittings(played)
 
 
 def replayed(
@@ -530,6 +614,9 @@ def _replay(
 def _expect_partners(place: str, level: Level, result: Result, partners: Sequence[str]) -> None:
     """Raise `DataError` unless a run met the partners that the level asks for."""
     known: list[tuple[str, ...]] = [("",)]
+    if level.is_repeated:
+        sittings = -(-result.episodes // strangers.GAMES)
+        known = [tuple(f"stranger {number}" for number in range(sittings))]
     if (level.is_pair and not level.is_team) or (level.is_live and result.own_actions):
         known = [level.architects.get(result.split, ("scripted",)), tuple(partners[:1])]
     if tuple(partners) not in known:

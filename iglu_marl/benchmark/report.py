@@ -13,11 +13,14 @@ import numpy as np
 from iglu_marl.benchmark.audits import CONTROLS, Audit, read_audits
 from iglu_marl.benchmark.catalog import CONTROLS as AGENT_CONTROLS
 from iglu_marl.benchmark.catalog import FAMILIES, find, levels
+from iglu_marl.benchmark.codes import kind_of
+from iglu_marl.benchmark.ideal import ideal_curve
 from iglu_marl.benchmark.results import Result, improvement, iqm
+from iglu_marl.benchmark.strangers import CHANCE, GAMES
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.tables import Code, Table, csv_text, markdown_table
-from iglu_marl.evaluation.metrics import Interval, interquartile_mean
+from iglu_marl.evaluation.metrics import Interval, crossed_share, interquartile_mean
 
 COLUMNS = (
     "level",
@@ -190,7 +193,32 @@ def tables(
             for ours, theirs, better in compared
         ]
         found.append(Table(head, rows))
+    if repeated := [result for result in results if find(result.level).is_repeated]:
+        found.append(sitting_table(repeated))
     return found
+
+
+def by_game(result: Result) -> list[Interval]:
+    """Return the success rate in each game with a stranger, with intervals over runs and strangers."""
+    found = []
+    for game in range(GAMES):
+        rows = [row for row in result.rows if row.seed % GAMES == game]
+        factors = zip(*((row.run, row.partner) for row in rows), strict=True)
+        strangers = len({row.partner for row in rows})
+        found.append(crossed_share([row.success for row in rows], factors, strangers))
+    return found
+
+
+def sitting_table(results: Sequence[Result]) -> Table:
+    """Return the success rates by number of the game, beside those of ideal agents with and without memory."""
+    rows = []
+    for level in dict.fromkeys(result.level for result in results):
+        for result in results:
+            if result.level == level:
+                rows.append([Code(level), result.name, *map(_interval, by_game(result))])
+        rows.append([Code(level), "ideal", *map(percent, ideal_curve(kind_of(level)))])
+        rows.append([Code(level), "ideal, without memory", *[percent(CHANCE)] * GAMES])
+    return Table(("level", "agent", *(f"game {number}" for number in range(1, GAMES + 1))), rows)
 
 
 ABOUT = (

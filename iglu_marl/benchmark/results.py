@@ -191,19 +191,22 @@ class Result:
 
     @property
     def contents(self) -> int:
-        """Number of tasks with different content."""
-        return len({row.task for row in self.rows})
+        """Number of tasks with different content; of strangers, where each has a code of its own."""
+        return len({row.partner if find(self.level).is_repeated else row.task for row in self.rows})
 
     def interval(self, measure: str = "") -> Interval:
         """Return the mean of a measure, by default that of the level, with its 95 % interval.
 
-        Bootstrap over runs, contents and partners; Wilson's interval of `contents` games where that has no width, as
-        for 0 and 100 %.
+        Bootstrap over runs, contents and partners (with strangers: over runs and partners); Wilson's interval of
+        `contents` games where that has no width, as for 0 and 100 %.
         """
         measure = measure or find(self.level).measure
         top = find(self.level).max_steps if measure == "steps" else 1
         values = [getattr(row, measure) / top for row in self.rows]
-        factors = zip(*((row.run, row.task, row.partner) for row in self.rows), strict=True)
+        has_one_task = find(self.level).is_repeated  # all blocks are alike
+        factors = zip(
+            *((row.run, "" if has_one_task else row.task, row.partner) for row in self.rows), strict=True
+        )
         as_share = measure != "steps" or self.contents == 1
         found = (
             crossed_share(values, factors, self.contents) if as_share else crossed_bootstrap(values, factors)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.benchmark.audits import Audit, read_audits
-from iglu_marl.benchmark.catalog import FAMILIES, Level, levels
+from iglu_marl.benchmark.catalog import FAMILIES, Level, find, levels
 from iglu_marl.benchmark.protocol import replayed, verify
 from iglu_marl.benchmark.report import controls_text, curves_svg, level_table, percent, score_text
 from iglu_marl.benchmark.results import Result, read_result
@@ -116,6 +116,8 @@ def _games(path: Path, result: Result, place: Path, most: int) -> list[tuple[str
     """Write pages of the first recorded games; return their names and titles."""
     from iglu_marl.rendering import ReplayRecorder
 
+    if find(result.level).is_repeated:
+        return []  # games of one step
     found = []
     for number in range(min(most, len(result.rows))):
         row, name = result.rows[number], f"{path.stem}.game-{number}.html"

@@ -150,13 +150,14 @@ _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
     "forms": (_hash_ring(lambda task: _mirrored_shape(task.target_grid != 0)), "1 in {:g} shapes"),
     "larger": (_larger, "structures of {:g} blocks or more"),
     "corpora": (_corpora, "structures of the corpora's test split"),
+    "codes": (lambda task, rule: SPLITS, "1 in {:g} pairs of codes of cells and colours"),
     "sentences": (
         _held(lambda task, least: words_of(task) >= least, _HELD),
         "instructions of {:g} words or more",
     ),
 }
 _ROTATES = ("squares", "targets", "forms")
-_VALIDATES = (*_ROTATES, "pairs", "larger", "corpora")
+_VALIDATES = (*_ROTATES, "pairs", "larger", "corpora", "codes")
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,7 @@ class HeldOut:
     | targets, forms | k: 1 in k targets or shapes up to mirror images, others in each of k folds |
     | larger | number of blocks of the test split; validation has one less |
     | corpora | unused: the splits of the corpora |
+    | codes | k: 1 in k pairs of codes (see `iglu_marl.benchmark.strangers`); tasks are in all splits |
     | sentences | smallest number of words |
 
     fold: number of the fold.

@@ -27,7 +27,8 @@ def test_each_sense_that_a_level_claims_has_its_control() -> None:
         assert ("unsighted" in names) == ("pov" in level.sees), level.name
         assert ("blind" in names) == level.sees_target, level.name
         assert ("alone" in names) == level.is_team, level.name
-        assert ("muted" in names) == ("dialog" in level.sees), level.name
+        assert ("muted" in names) == ("dialog" in level.sees or level.is_repeated), level.name
+        assert ("forgetful" in names) == level.is_repeated, level.name
 
 
 class Walking:

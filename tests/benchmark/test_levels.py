@@ -34,8 +34,9 @@ from iglu_marl.benchmark.splits import (
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 
 HUMAN = "human-turns-v2"  # needs a corpus
-NAMES = [level.name for level in levels() if level.name != HUMAN]
-SPLIT_ONCE = {(level.content, level.held_out): level.name for level in levels() if level.name != HUMAN}
+SPLIT_BY_TASK = [level for level in levels() if level.name != HUMAN and not level.is_repeated]
+NAMES = [level.name for level in SPLIT_BY_TASK]
+SPLIT_ONCE = {(level.content, level.held_out): level.name for level in SPLIT_BY_TASK}
 
 
 @pytest.fixture

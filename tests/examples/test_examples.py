@@ -27,6 +27,7 @@ TESTED: dict[str, str] = {
     "ppo": "test_ppo.py",
     "marl_ppo": "test_ppo.py",
     "silent_builder": "test_imitation.py",
+    "strangers": "test_ppo.py",
     "walking_builder": "test_frameworks.py",
     "train_edits": "test_learned.py",
 }
@@ -53,6 +54,7 @@ SHORT = {
     "marl_ppo": "--steps 1 --games 32",
     "ppo": "--steps 1 --games 32",
     "silent_builder": "--epochs 1 --count 16",
+    "strangers": "--games 1 --seeds 1 --sittings 2",
     "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
     "walking_builder": "--frames 1000 --seeds 1 --episodes 2",
 }
@@ -63,6 +65,7 @@ LIBRARIES = {
     "edits_builder": {"torch": "rl"},
     "marl_ppo": {"torch": "rl"},
     "ppo": {"torch": "rl"},
+    "strangers": {"torch": "rl"},
     "walking_builder": {"torch": "rl"},
 }
 

@@ -1,4 +1,4 @@
-"""The programs that train, as somebody runs them: `examples/ppo.py` and `examples/marl_ppo.py`."""
+"""The programs that train, as somebody runs them: `examples/ppo.py`, `marl_ppo.py` and `strangers.py`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 from requirements import ROOT, require
 
 from iglu_marl import Task
+from iglu_marl.benchmark import read_result, verify
 
 pytestmark = pytest.mark.system
 
@@ -86,3 +87,17 @@ def test_a_builder_learns_in_seconds() -> None:
         shares.append(sum(completed) / len(completed))
     assert shares[0] < 0.02, "by chance"
     assert shares[-1] > 0.08
+
+
+@pytest.mark.parametrize("memory", ["attention", "gru", "none"])
+def test_strangers_are_met_in_training_and_measured(memory: str, tmp_path: Path) -> None:
+    level = "strangers-listen-v2" if memory == "gru" else "strangers-words-v2"
+    arguments = f"{level} --memory {memory} --games 1 --sittings 2 --output {memory}.json"
+    run("strangers", f"{arguments} --seeds 1", tmp_path)
+    table = run("strangers", f"{arguments} --seeds 2", tmp_path)  # the first is there
+    assert "ideal, without memory" in table
+    assert "seed 1: " in table
+    result = read_result(tmp_path / f"{memory}.json")
+    assert verify(tmp_path / f"{memory}.json") == 2 * 20 * 4
+    assert (result.name, result.budget, result.supervision) == (memory, 2560, ("reward",))
+    assert result.faults() == []
