@@ -8,6 +8,7 @@
 |---|---|---|
 | `code` | architect, builder | one block of 24: the architect says two symbols, the builder picks cell and color |
 | `code-hands` | the same | the builder has four steps, in which it looks around, places and breaks |
+| `code-recall` | the same | one symbol a step; the builder sees only the latest, and acts after the second |
 | `each` | two builders | each sees the target, and has a block to place beside it |
 | `divide` | two builders | four red blocks around both, in seven steps: too few for one of them |
 
@@ -113,7 +114,7 @@ class Code(Game):
         5e-3,
         0.02,
     )
-    by_hand = False
+    by_hand, symbols = False, 2  # symbols: of a message
 
     def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
         """Hold out one color for each cell."""
@@ -130,8 +131,8 @@ class Code(Game):
             count,
             **(HANDS if self.by_hand else {"controls": "cells"}),
             vocabulary=8,
-            max_message_length=2,
-            dialog_length=3,  # a mark, and one message
+            max_message_length=self.symbols,
+            dialog_length=1 + self.symbols,  # a mark, and one message
             architect_sees=("target_grid",),
             builder_sees=("grid", "pose", "dialog"),
             shaping=SHAPED if training and settings["reward"] == "shaped" else None,
@@ -150,16 +151,12 @@ class Code(Game):
         return {"architect_0": wanted, "builder_0": heard}
 
     def actions(self, chosen: dict[str, Numbers], step: int) -> dict[str, Any]:
-        """Speak in the first step, act in the second."""
+        """Speak first; act in the last step."""
+        speaks, acts = step < self.rules.turns["architect"][1], step == self.rules.steps - 1
         cell, color = chosen["builder_0"].T
-        acts = np.array([(y + 1, x + 5, z + 5) for x, y, z in AROUND])[cell]
-        acts = np.column_stack(
-            [acts, color + 1 if step else 0 * color]
-        )  # air where nothing stands: no effect
-        return {
-            "architect_0": chosen["architect_0"] + 1 if step == 0 else 0 * chosen["architect_0"],
-            "builder_0": acts,
-        }
+        cells = np.array([(y + 1, x + 5, z + 5) for x, y, z in AROUND])[cell]
+        edits = np.column_stack([cells, (color + 1) * acts])  # air where nothing stands: no effect
+        return {"architect_0": (chosen["architect_0"] + 1) * speaks, "builder_0": edits}
 
 
 class CodeByHand(Code):
@@ -190,8 +187,25 @@ class CodeByHand(Code):
 
     def actions(self, chosen: dict[str, Numbers], step: int) -> dict[str, Any]:
         """Speak in the first step, act in the others."""
-        speaks = chosen["architect_0"] + 1 if step == 0 else 0 * chosen["architect_0"]
-        return {"architect_0": speaks, "builder_0": chosen["builder_0"][:, 0] * (step > 0)}
+        acts = chosen["builder_0"][:, 0] * (step > 0)
+        return {
+            **super().actions({**chosen, "builder_0": np.zeros((len(acts), 2), int)}, step),
+            "builder_0": acts,
+        }
+
+
+class CodeRecalled(Code):
+    """The same with one symbol a step: the builder has to remember the first of two."""
+
+    rules = Rules(
+        3, PAIR, {"architect": (8,), "builder": (4, 6)}, {"architect": (0, 2), "builder": (1, 3)}, 5e-3, 0.02
+    )
+    symbols = 1
+
+    def inputs(self, seen: Seen) -> dict[str, Numbers]:
+        """The architect also knows whether it has spoken."""
+        inputs, dialog = super().inputs(seen), seen["builder_0"]["dialog"]
+        return {**inputs, "architect_0": np.column_stack([inputs["architect_0"], dialog.any(axis=1)])}
 
 
 class Team(Game):
@@ -260,7 +274,7 @@ class Each(Team):
 class Divide(Team):
     """Two builders at the centre, who turn by 45° and place; four red blocks in seven steps."""
 
-    rules = Rules(7, TEAM, {"builder": (4,)}, {"builder": (0, 7)})
+    rules = Rules(7, TEAM, {"builder": (4,)}, {"builder": (0, 7)}, 3e-3, 0.02, 4)
     table = ({}, {"camera": (45, 0)}, {"camera": (-45, 0)}, {"hotbar": 6})
     wrong_scale = 1.0
 
@@ -284,7 +298,13 @@ class Divide(Team):
         return inputs
 
 
-KINDS: dict[str, type[Game]] = {"code": Code, "code-hands": CodeByHand, "each": Each, "divide": Divide}
+KINDS: dict[str, type[Game]] = {
+    "code": Code,
+    "code-hands": CodeByHand,
+    "code-recall": CodeRecalled,
+    "each": Each,
+    "divide": Divide,
+}
 
 
 # ---------------------------------------------------------------------------------------------------------- networks
@@ -546,7 +566,7 @@ def main(
 ) -> dict[str, Any]:
     """Train, measure, and write the result.
 
-    game: "code", "code-hands", "each" or "divide". algorithm: "ippo" or "mappo". memory: "none", "gru" or "attention".
+    game: one of the table above. algorithm: "ippo" or "mappo". memory: "none", "gru" or "attention".
     rewards: "shared", or "own": builders are paid for their own blocks. reward: "own", the game's, or "shaped". seed:
     of the run; chooses what is held out. games: side by side. steps: of all games together. save: a new folder. resume:
     the folder of a run that continues with its settings.
