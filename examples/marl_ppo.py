@@ -69,7 +69,7 @@ class Rules(NamedTuple):
     """How a game is played.
 
     steps: of an episode. groups: agents by network; those of a group share it. heads: sizes of the action's parts, by
-    group. turns: first and last step (exclusive) in which a group acts. rate, entropy, epochs: of the learners.
+    group. turns: first and last step (exclusive) in which a group acts. rate, epochs, entropy: of the learners.
     """
 
     steps: int
@@ -77,8 +77,8 @@ class Rules(NamedTuple):
     heads: dict[str, tuple[int, ...]]
     turns: dict[str, tuple[int, int]]
     rate: float = 1e-3
-    entropy: float = 0.01
     epochs: int = 2
+    entropy: float = 0.02
 
 
 PAIR = {"architect": ["architect_0"], "builder": ["builder_0"]}
@@ -107,12 +107,7 @@ class Code(Game):
     """One block in one of the four cells around the builder, in one of six colors; the builder acts on cells."""
 
     rules = Rules(
-        2,
-        PAIR,
-        {"architect": (8, 8), "builder": (4, 6)},
-        {"architect": (0, 1), "builder": (1, 2)},
-        5e-3,
-        0.02,
+        2, PAIR, {"architect": (8, 8), "builder": (4, 6)}, {"architect": (0, 1), "builder": (1, 2)}, 5e-3
     )
     by_hand, symbols = False, 2  # symbols: of a message
 
@@ -163,13 +158,7 @@ class CodeByHand(Code):
     """The same, where the builder looks around, places and breaks."""
 
     rules = Rules(
-        5,
-        PAIR,
-        {"architect": (8, 8), "builder": (17,)},
-        {"architect": (0, 1), "builder": (1, 5)},
-        3e-3,
-        0.02,
-        4,
+        5, PAIR, {"architect": (8, 8), "builder": (17,)}, {"architect": (0, 1), "builder": (1, 5)}, 3e-3, 4
     )
     by_hand = True
 
@@ -198,7 +187,7 @@ class CodeRecalled(Code):
     """The same with one symbol a step: the builder has to remember the first of two."""
 
     rules = Rules(
-        3, PAIR, {"architect": (8,), "builder": (4, 6)}, {"architect": (0, 2), "builder": (1, 3)}, 5e-3, 0.02
+        3, PAIR, {"architect": (8,), "builder": (4, 6)}, {"architect": (0, 2), "builder": (1, 3)}, 5e-3
     )
     symbols = 1
 
@@ -241,7 +230,7 @@ class Team(Game):
 class Each(Team):
     """Two builders, six cells apart; each has one of 24 blocks to place beside it."""
 
-    rules = Rules(6, TEAM, {"builder": (len(GRID_ACTIONS),)}, {"builder": (0, 6)}, 1e-3, 0.03)
+    rules = Rules(6, TEAM, {"builder": (len(GRID_ACTIONS),)}, {"builder": (0, 6)}, entropy=0.03)
 
     def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
         """Hold out a sixth of the pairs of blocks."""
@@ -274,7 +263,7 @@ class Each(Team):
 class Divide(Team):
     """Two builders at the centre, who turn by 45° and place; four red blocks in seven steps."""
 
-    rules = Rules(7, TEAM, {"builder": (4,)}, {"builder": (0, 7)}, 3e-3, 0.02, 4)
+    rules = Rules(7, TEAM, {"builder": (4,)}, {"builder": (0, 7)}, 3e-3, 4)
     table = ({}, {"camera": (45, 0)}, {"camera": (-45, 0)}, {"hotbar": 6})
     wrong_scale = 1.0
 
@@ -298,13 +287,8 @@ class Divide(Team):
         return inputs
 
 
-KINDS: dict[str, type[Game]] = {
-    "code": Code,
-    "code-hands": CodeByHand,
-    "code-recall": CodeRecalled,
-    "each": Each,
-    "divide": Divide,
-}
+KINDS: dict[str, type[Game]] = {"code": Code, "code-hands": CodeByHand, "code-recall": CodeRecalled}
+KINDS |= {"each": Each, "divide": Divide}
 
 
 # ---------------------------------------------------------------------------------------------------------- networks

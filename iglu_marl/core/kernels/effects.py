@@ -40,7 +40,7 @@ def copy_sight(s, out):
 def edits(s, c, team):
     """Return whether a control places or breaks a block, by the line of sight in `hit` and `before`."""
     event = hands_event(s, c, team)
-    return event == PLACED or event == REMOVED
+    return event in (PLACED, REMOVED)
 
 
 @jit

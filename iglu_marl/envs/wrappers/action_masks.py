@@ -51,9 +51,9 @@ class ActionMask(AgentChange):
         if self._count is None:
             if given.agent.startswith("builder"):
                 space = given.action_space
-                raise ConfigError(
-                    f"actions of {given.agent} are {space}, expected Discrete; wrap with discretize() first"
-                )
+                on_cells = env.unwrapped.setup.controls.on_cells
+                advice = "there are no masks of cells" if on_cells else "wrap with discretize() first"
+                raise ConfigError(f"actions of {given.agent} are {space}, expected Discrete; {advice}")
             return
         inner = [translate(number) for number in range(self._count)]
         keys = [repr(action if not hasattr(action, "tolist") else action.tolist()) for action in inner]
