@@ -7,7 +7,7 @@
 | game | agents | what they do |
 |---|---|---|
 | `code` | architect, builder | one block of 24: the architect says two symbols, the builder picks cell and color |
-| `code-hands` | the same | the builder has four steps, in which it looks around, places and breaks |
+| `code-recall` | the same | one symbol a step; the builder sees only the latest, and acts after the second |
 | `each` | two builders | each sees the target, and has a block to place beside it |
 | `divide` | two builders | four red blocks around both, in seven steps: too few for one of them |
 
@@ -73,7 +73,7 @@ class Rules(NamedTuple):
     """How a game is played.
 
     steps: of an episode. groups: agents by network; those of a group share it. heads: sizes of the action's parts, by
-    group. turns: first and last step (exclusive) in which a group acts. rate, entropy, epochs: of the learners.
+    group. turns: first and last step (exclusive) in which a group acts. rate, epochs, entropy: of the learners.
     """
 
     steps: int
@@ -81,8 +81,8 @@ class Rules(NamedTuple):
     heads: dict[str, tuple[int, ...]]
     turns: dict[str, tuple[int, int]]
     rate: float = 1e-3
-    entropy: float = 0.01
     epochs: int = 2
+    entropy: float = 0.02
 
 
 PAIR = {"architect": ["architect_0"], "builder": ["builder_0"]}
@@ -111,14 +111,9 @@ class Code(Game):
     """One block in one of the four cells around the builder, in one of six colors; the builder acts on cells."""
 
     rules = Rules(
-        2,
-        PAIR,
-        {"architect": (8, 8), "builder": (4, 6)},
-        {"architect": (0, 1), "builder": (1, 2)},
-        5e-3,
-        0.02,
+        2, PAIR, {"architect": (8, 8), "builder": (4, 6)}, {"architect": (0, 1), "builder": (1, 2)}, 5e-3
     )
-    by_hand = False
+    symbols = 2  # of a message
 
     def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
         """Hold out one color for each cell."""
@@ -133,10 +128,10 @@ class Code(Game):
         """Return games with token chat."""
         return VectorGame(
             count,
-            **(HANDS if self.by_hand else {"controls": "cells"}),
+            controls="cells",
             vocabulary=8,
-            max_message_length=2,
-            dialog_length=3,  # a mark, and one message
+            max_message_length=self.symbols,
+            dialog_length=1 + self.symbols,  # a mark, and one message
             architect_sees=("target_grid",),
             builder_sees=("grid", "pose", "dialog"),
             shaping=SHAPED if training and settings["reward"] == "shaped" else None,
@@ -155,48 +150,26 @@ class Code(Game):
         return {"architect_0": wanted, "builder_0": heard}
 
     def actions(self, chosen: dict[str, Numbers], step: int) -> dict[str, Any]:
-        """Speak in the first step, act in the second."""
+        """Speak first; act in the last step."""
+        speaks, acts = step < self.rules.turns["architect"][1], step == self.rules.steps - 1
         cell, color = chosen["builder_0"].T
-        acts = np.array([(y + 1, x + 5, z + 5) for x, y, z in AROUND])[cell]
-        acts = np.column_stack(
-            [acts, color + 1 if step else 0 * color]
-        )  # air where nothing stands: no effect
-        return {
-            "architect_0": chosen["architect_0"] + 1 if step == 0 else 0 * chosen["architect_0"],
-            "builder_0": acts,
-        }
+        cells = np.array([(y + 1, x + 5, z + 5) for x, y, z in AROUND])[cell]
+        edits = np.column_stack([cells, (color + 1) * acts])  # air where nothing stands: no effect
+        return {"architect_0": (chosen["architect_0"] + 1) * speaks, "builder_0": edits}
 
 
-class CodeByHand(Code):
-    """The same, where the builder looks around, places and breaks."""
+class CodeRecalled(Code):
+    """The same with one symbol a step: the builder has to remember the first of two."""
 
     rules = Rules(
-        5,
-        PAIR,
-        {"architect": (8, 8), "builder": (17,)},
-        {"architect": (0, 1), "builder": (1, 5)},
-        3e-3,
-        0.02,
-        4,
+        3, PAIR, {"architect": (8,), "builder": (4, 6)}, {"architect": (0, 2), "builder": (1, 3)}, 5e-3
     )
-    by_hand = True
-
-    def make(self, count: int, settings: dict[str, Any], training: bool) -> Any:
-        """Return games in which builders choose from `GRID_ACTIONS`."""
-        return discretize(super().make(count, settings, training), table=GRID_ACTIONS)
+    symbols = 1
 
     def inputs(self, seen: Seen) -> dict[str, Numbers]:
-        """Besides what is heard, the builder gets its position, where it looks, and the number of blocks."""
-        inputs, own = super().inputs(seen), seen["builder_0"]
-        pose, turn = own["agentPos"], np.radians(own["agentPos"][:, 4])
-        blocks = np.count_nonzero(own["grid"].reshape(len(pose), -1), axis=1)
-        columns = [pose[:, 0], pose[:, 2], np.sin(turn), np.cos(turn), pose[:, 3] / 45, blocks]
-        return {**inputs, "builder_0": np.column_stack([inputs["builder_0"], *columns])}
-
-    def actions(self, chosen: dict[str, Numbers], step: int) -> dict[str, Any]:
-        """Speak in the first step, act in the others."""
-        speaks = chosen["architect_0"] + 1 if step == 0 else 0 * chosen["architect_0"]
-        return {"architect_0": speaks, "builder_0": chosen["builder_0"][:, 0] * (step > 0)}
+        """The architect also knows whether it has spoken."""
+        inputs, dialog = super().inputs(seen), seen["builder_0"]["dialog"]
+        return {**inputs, "architect_0": np.column_stack([inputs["architect_0"], dialog.any(axis=1)])}
 
 
 class Team(Game):
@@ -232,7 +205,7 @@ class Team(Game):
 class Each(Team):
     """Two builders, six cells apart; each has one of 24 blocks to place beside it."""
 
-    rules = Rules(6, TEAM, {"builder": (len(GRID_ACTIONS),)}, {"builder": (0, 6)}, 1e-3, 0.03)
+    rules = Rules(6, TEAM, {"builder": (len(GRID_ACTIONS),)}, {"builder": (0, 6)}, entropy=0.03)
 
     def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
         """Hold out a sixth of the pairs of blocks."""
@@ -265,7 +238,7 @@ class Each(Team):
 class Divide(Team):
     """Two builders at the centre, who turn by 45° and place; four red blocks in seven steps."""
 
-    rules = Rules(7, TEAM, {"builder": (4,)}, {"builder": (0, 7)})
+    rules = Rules(7, TEAM, {"builder": (4,)}, {"builder": (0, 7)}, 3e-3, 4)
     table = ({}, {"camera": (45, 0)}, {"camera": (-45, 0)}, {"hotbar": 6})
     wrong_scale = 1.0
 
@@ -324,7 +297,12 @@ class LevelGame(Game):
         return {agent: own[:, 0] for agent, own in chosen.items()}
 
 
-KINDS: dict[str, type[Game]] = {"code": Code, "code-hands": CodeByHand, "each": Each, "divide": Divide}
+KINDS: dict[str, type[Game]] = {
+    "code": Code,
+    "code-recall": CodeRecalled,
+    "each": Each,
+    "divide": Divide,
+}
 
 
 class Seat:
@@ -622,7 +600,7 @@ def main(
 ) -> dict[str, Any]:
     """Train, measure, and write the result.
 
-    game: "code", "code-hands", "each" or "divide". algorithm: "ippo" or "mappo". memory: "none", "gru" or "attention".
+    game: one of the table above. algorithm: "ippo" or "mappo". memory: "none", "gru" or "attention".
     rewards: "shared", or "own": builders are paid for their own blocks. reward: "own", the game's, or "shaped". seed:
     of the run; chooses what is held out. games: side by side. steps: of all games together. save: a new folder. resume:
     the folder of a run that continues with its settings.

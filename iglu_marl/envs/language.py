@@ -27,7 +27,7 @@ from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.chat import ChatText
 from iglu_marl.game.config import GameConfig, GameOptions
-from iglu_marl.game.effects import Setting
+from iglu_marl.game.effects import NO_TARGET, Setting
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.observations import (
     Observer,
@@ -136,6 +136,17 @@ def observation_rows() -> list[tuple[str, str, str]]:
     return rows
 
 
+def _check_rewards(config: GameConfig) -> None:
+    """Raise `ConfigError` for options of the reward of a target, which a goal replaces."""
+    setting = Setting("goal", "LanguageGoal")
+    for name in config._chosen("single"):
+        why = config.idle_reason(name, setting)
+        if why is not None and why.endswith(NO_TARGET["goal"]):
+            raise ConfigError(
+                f"{name} is {getattr(config, name)!r:.80}, expected its default in LanguageGoal: it has {why}"
+            )
+
+
 class LanguageGoal(gymnasium.Env[Any, Any]):
     """Descriptions, goals in words, and rewards for reaching them, on a single-agent environment of this package.
 
@@ -197,6 +208,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
             raise ConfigError(
                 f"num_object is {num_object!r}, expected None or an integer in 1..{MOST_OBJECTS}"
             )
+        _check_rewards(env.unwrapped.config)
         self.env = env
         self._base: SingleAgentEnv = env.unwrapped
         self.metadata, self.render_mode, self.action_space = env.metadata, env.render_mode, env.action_space

@@ -11,6 +11,7 @@ from iglu_marl import Task
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.core.kernels.body import body_fits, in_the_way, many_in_the_way
+from iglu_marl.core.kernels.effects import effects_many
 from iglu_marl.core.kernels.motion import highest_rise, rise
 from iglu_marl.core.kernels.ray import cast, cast_many, cells_along, gaze
 from iglu_marl.core.kernels.records import (
@@ -22,6 +23,7 @@ from iglu_marl.core.kernels.records import (
     PLACE_NO_HIT,
     PLACED,
     RAY_SAMPLES,
+    WORLD,
 )
 from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.worlds import Worlds
@@ -93,3 +95,32 @@ def test_rise_is_what_a_free_body_does(speed: float) -> None:
         heights.append(worlds.pose[0, 1] - 9.0)
     assert heights == pytest.approx([rise(speed, steps) for steps in range(1, 13)], abs=1e-12)
     assert max(heights) <= highest_rise(speed)
+
+
+@pytest.mark.parametrize("name", ["walking", "cells-in-reach"])
+def test_a_control_has_an_effect_if_the_world_after_it_differs(name: str) -> None:
+    """Against steps: anywhere around blocks, standing, jumping and falling."""
+    rng, count = np.random.default_rng(3), 400
+    worlds, space = Worlds(count), Controls(name)
+    worlds.grid[:] = clutter(3)
+    worlds.pose[:] = rng.uniform((-7.2, -0.3, -7.2, 0, -90), (7.2, 6, 7.2, 360, 90), (count, 5))
+    worlds.pose[::2, 1] = rng.choice([-0.25, 0.75], count // 2)
+    worlds.speed[::4] = rng.uniform(-20, 7, count // 4)
+    worlds.active[:] = rng.integers(1, 7, count)
+    worlds.inventory[:] = rng.integers(0, 3, (count, 6))
+    cells = rng.integers((0, 3, 3, 0), (4, 9, 9, 7), (20, 4))
+    controls = space.encode_batch(list(cells if space.on_cells else range(18)))
+    before, found = worlds.get_state(), np.zeros((count, len(controls)), np.int8)
+    effects_many(worlds.state, 0, 1, controls, space.noop()[0], np.zeros(2, WORLD), found)
+    np.testing.assert_array_equal(worlds.state, before)
+
+    def after(control: np.ndarray) -> np.ndarray:
+        worlds.set_state(before)
+        step_many(worlds.state, np.repeat(control, count))
+        fields = (worlds.pose, worlds.speed, worlds.slices, worlds.active, worlds.grid)
+        return np.concatenate([field.reshape(count, -1) for field in fields], axis=1)
+
+    waited = after(space.noop()[0][:1])
+    stepped = [(after(control[None]) != waited).any(axis=1) for control in controls]
+    np.testing.assert_array_equal(found, np.stack(stepped, axis=1))
+    assert 0.1 < found.mean() < 0.95

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from iglu_marl.agents.human.controls import InputMapper
 from iglu_marl.agents.team import TeamBuilder
 from iglu_marl.core.grid import MIN_CORNER, index_of
 from iglu_marl.envs import LiveGame, VectorGame
+from iglu_marl.envs.wrappers import align, discretize, mask
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.recording import read_recording, replay
 from iglu_marl.recording.recorded_env import at_rest
@@ -228,3 +230,25 @@ def test_agents_that_move_say_so() -> None:
             maker.for_env(iglu_marl.env(controls="cells"))
     with pytest.raises(AgentError, match="keys move a builder"):
         InputMapper("cells")
+
+
+def test_wrappers_keep_actions_on_cells() -> None:
+    """`discretize` leaves them, `align` puts the message before the cell; there are too many of them to mask."""
+    make = partial(VectorGame, 2, controls="cells", builder_sees=("grid", "dialog"), max_turns=None, **CHAT)
+    plain, wrapped = make(), align(discretize(make()))
+    for games in (plain, wrapped):
+        games.reset(seed=0, options=OPTIONS)
+    assert wrapped.action_space("builder_0").nvec.tolist() == [6, 9, 11, 11, 8]
+    for action in ACTIONS[:20]:
+        silence, acts = np.zeros((2, 1), int), np.stack([action] * 2)
+        paid = plain.step({"architect_0": silence, "builder_0": acts})[1]
+        own = np.column_stack([silence, acts])
+        assert (
+            wrapped.step({"architect_0": own, "builder_0": own})[1]["builder_0"].tolist()
+            == paid["builder_0"].tolist()
+        )
+        np.testing.assert_array_equal(wrapped.unwrapped.worlds.grid, plain.worlds.grid)
+    assert np.count_nonzero(plain.worlds.grid) > 2, "blocks were placed"
+    for env in (make(), gym.make(VECTOR, action_space="cells")):
+        with pytest.raises(ConfigError, match="no masks of cells"):
+            mask(env)

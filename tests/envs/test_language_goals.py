@@ -651,6 +651,9 @@ def test_the_wrapper_takes_any_single_agent_environment() -> None:
     assert env.step({**still, "placement": 1})[1:3] == (1.0, True)
     with pytest.raises(ConfigError, match="expected a single-agent environment"):
         LanguageGoal(gym.make("CartPole-v1"))
+    for options in ({"shaping": True}, {"right_scale": 3.0}, {"sparse_reward": True}):
+        with pytest.raises(ConfigError, match=f"{next(iter(options))} is .* use terminate_on_success"):
+            LanguageGoal(gym.make("IGLUGridworldVector-v0", **options))
 
 
 # ---------------------------------------------------------------------------------------------- the game of two

@@ -32,7 +32,7 @@ from iglu_marl.core.kernels.records import (
 from iglu_marl.core.kernels.score import count
 
 # Not the literals 0, 1 and -1, and cells as int64: Numba compiles a function, and all that it calls, for each type.
-AIR, ADDED, TAKEN = np.int8(0), np.int8(1), np.int8(-1)
+ADDED, TAKEN = np.int8(1), np.int8(-1)
 _wide: Any = np.int64
 
 
@@ -54,15 +54,15 @@ def team_in_the_way(team, x, y, z):
 
 
 @jit
-def place(s, team):
-    """Place the active colour in front of the cell in sight."""
-    if not look(s):
-        return PLACE_NO_HIT
-    pose, before, color = s["pose"], s["before"], int(s["active"])
+def placing(s, team):
+    """Return the event of placing the active colour in front of the cell in sight. Nothing is changed."""
+    pose, hit, before = s["pose"], s["hit"], s["before"]
     x, y, z = _wide(before[0]), _wide(before[1]), _wide(before[2])
+    if hit[0] == NO_CELL:
+        return PLACE_NO_HIT
     if x == NO_CELL:
         return PLACE_EYE_INSIDE
-    if s["inventory"][color - 1] <= 0:
+    if s["inventory"][int(s["active"]) - 1] <= 0:
         return PLACE_NONE_LEFT
     if not in_zone(x, y, z):
         return PLACE_OUTSIDE
@@ -71,20 +71,16 @@ def place(s, team):
     if team is not None:  # compiled for teams only
         if team_in_the_way(team, x, y, z):
             return PLACE_IN_THE_WAY
-    set_block(s, x, y, z, color)
     return PLACED
 
 
 @jit
-def remove(s):
-    """Break the block in sight. Its colour returns to the inventory."""
-    if not look(s):
-        return REMOVE_NO_HIT
+def removing(s):
+    """Return the event of breaking the block in sight. Nothing is changed."""
     hit = s["hit"]
-    if hit[1] == GROUND_Y:
-        return REMOVE_GROUND
-    set_block(s, _wide(hit[0]), _wide(hit[1]), _wide(hit[2]), AIR)
-    return REMOVED
+    if hit[0] == NO_CELL:
+        return REMOVE_NO_HIT
+    return REMOVE_GROUND if hit[1] == GROUND_Y else REMOVED
 
 
 @jit
@@ -114,19 +110,16 @@ def can_aim_at(s, x, y, z):
 
 
 @jit
-def edit(s, x, y, z, color, near, team):
-    """Set the colour of a cell (0: air) without aim; other conditions hold. Returns the event.
+def editing(s, x, y, z, color, near, team):
+    """Return the event of setting the colour of a cell (0: air) without aim; other conditions hold.
 
-    With `near`, the builder has to be able to look at the cell from where it is.
+    With `near`, the builder has to be able to look at the cell from where it is. Nothing is changed.
     """
     if not in_zone(x, y, z):
         return PLACE_OUTSIDE
     pose, old = s["pose"], int(s["grid"][y - MIN_Y, x - MIN_X, z - MIN_Z])
     if color == 0:
-        if old == 0 or (near and not can_aim_at(s, x, y, z)):
-            return REMOVE_NO_HIT
-        set_block(s, x, y, z, color)
-        return REMOVED
+        return REMOVE_NO_HIT if old == 0 or (near and not can_aim_at(s, x, y, z)) else REMOVED
     if old == color:
         return NOTHING
     if (old == 0 and not touches(s["grid"], x, y, z)) or (near and not can_aim_at(s, x, y, z)):
@@ -138,30 +131,49 @@ def edit(s, x, y, z, color, near, team):
     if team is not None:  # compiled for teams only
         if team_in_the_way(team, x, y, z):
             return PLACE_IN_THE_WAY
-    set_block(s, x, y, z, color)
     return PLACED
+
+
+@jit
+def needs_aim(c):
+    """Return whether a control acts on the cell in sight: it places or breaks, and does not name a cell."""
+    names_cell = c["mode"] == CELL or c["mode"] == CELL_IN_REACH
+    return not names_cell and (c["place"] != 0) != (c["remove"] != 0)
+
+
+@jit
+def hands_event(s, c, team):
+    """Return the event of a control's hands, with the line of sight in `hit` and `before`. Nothing is changed."""
+    if c["hotbar"] < 0:
+        return NOTHING
+    if c["mode"] == CELL or c["mode"] == CELL_IN_REACH:
+        cell, near = c["move"], c["mode"] == CELL_IN_REACH
+        return editing(s, cell_of(cell[0]), cell_of(cell[1]), cell_of(cell[2]), int(c["hotbar"]), near, team)
+    if c["place"] != 0:
+        return BOTH_HANDS if c["remove"] != 0 else placing(s, team)
+    return removing(s) if c["remove"] != 0 else NOTHING
 
 
 @jit
 def use_hands(s, c, team):
     """Place or break; both at once do nothing. Sets `event`, `hit`, `before` and `change`."""
-    s["hit"][:] = NO_CELL
-    s["before"][:] = NO_CELL
+    hit, before, cell = s["hit"], s["before"], c["move"]
+    hit[:] = NO_CELL
+    before[:] = NO_CELL
     s["change"][:] = 0
-    if c["hotbar"] < 0:
-        s["event"] = NOTHING
-    elif c["mode"] in (CELL, CELL_IN_REACH):
-        cell, near = c["move"], c["mode"] == CELL_IN_REACH
-        x, y, z = cell_of(cell[0]), cell_of(cell[1]), cell_of(cell[2])
-        s["event"] = edit(s, x, y, z, int(c["hotbar"]), near, team)
-    elif c["place"] != 0 and c["remove"] != 0:
-        s["event"] = BOTH_HANDS
-    elif c["place"] != 0:
-        s["event"] = place(s, team)
-    elif c["remove"] != 0:
-        s["event"] = remove(s)
+    aimed = needs_aim(c)
+    if aimed:
+        look(s)
+    event = hands_event(s, c, team)
+    s["event"] = event
+    if event != PLACED and event != REMOVED:
+        return
+    if not aimed:
+        set_block(s, cell_of(cell[0]), cell_of(cell[1]), cell_of(cell[2]), int(c["hotbar"]))
+    elif event == PLACED:
+        set_block(s, _wide(before[0]), _wide(before[1]), _wide(before[2]), int(s["active"]))
     else:
-        s["event"] = NOTHING
+        set_block(s, _wide(hit[0]), _wide(hit[1]), _wide(hit[2]), 0)
 
 
 @jit

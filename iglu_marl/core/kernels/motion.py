@@ -211,3 +211,13 @@ def wrap_yaw(s):
         pose[3] = pose[3] - 360.0
     while pose[3] < 0.0:
         pose[3] = pose[3] + 360.0
+
+
+@jit
+def move_body(s, c):
+    """Run what a step does to the builder's body, for a control that edits no block."""
+    if c["mode"] == WALKING or c["mode"] == FLYING:
+        jump(s, c["move"][2], c["mode"] == FLYING)
+    turn_camera(s, c["camera"][0], c["camera"][1])
+    move(s, c)
+    wrap_yaw(s)

@@ -1,4 +1,4 @@
-"""Action masks, found by trying every action in a copy of the world.
+"""Action masks.
 
 An action is masked if the world after it equals the world after doing nothing, bit for bit: walking against a wall,
 placing a block that is used up or out of reach, choosing the selected colour. The reported `event` is ignored. A mask
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.kernels.effects import effects_many, effects_of_members
+from iglu_marl.core.kernels.effects import effects_many
 from iglu_marl.core.kernels.records import WORLD
 from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 
@@ -30,13 +30,8 @@ def effective(
 
     state: WORLD[games * team]; controls: CONTROL[controls]; noop: CONTROL[1].
     """
-    words, trials = state.view(np.uint64).reshape(len(state), -1), np.zeros(2, WORLD)
     found = np.zeros((len(state) // team, len(controls)), np.int8)
-    inputs = controls, noop, trials, trials.view(np.uint64).reshape(2, -1), found
-    if team == 1:
-        effects_many(words, *inputs)
-    else:
-        effects_of_members(state, words, builder, team, *inputs)
+    effects_many(state, builder, team, controls, noop, np.zeros(2, WORLD), found)
     return found
 
 
@@ -56,9 +51,9 @@ class ActionMask(AgentChange):
         if self._count is None:
             if given.agent.startswith("builder"):
                 space = given.action_space
-                raise ConfigError(
-                    f"actions of {given.agent} are {space}, expected Discrete; wrap with discretize() first"
-                )
+                on_cells = env.unwrapped.setup.controls.on_cells
+                advice = "there are no masks of cells" if on_cells else "wrap with discretize() first"
+                raise ConfigError(f"actions of {given.agent} are {space}, expected Discrete; {advice}")
             return
         inner = [translate(number) for number in range(self._count)]
         keys = [repr(action if not hasattr(action, "tolist") else action.tolist()) for action in inner]
@@ -86,7 +81,8 @@ class ActionMask(AgentChange):
         else:
             found = effective(worlds.state, self._controls, self._noop, self._builder, team)
             found = found & self._first | self._kept
-            found |= ~found.any(axis=1, keepdims=True)  # one must be allowed
+            if not self._kept.any():
+                found |= ~found.any(axis=1, keepdims=True)  # one must be allowed
         return found if many else found[0]
 
     def observe(self, observation: Any, env: Any) -> Any:
