@@ -199,8 +199,8 @@ def test_a_copy_of_a_team_continues_as_the_original(team: str, way: str) -> None
     assert frozen(twin.reset(seed=4)) == frozen(many.reset(seed=4))
 
 
-@pytest.mark.parametrize("team", ["division", "assistant", "craft"])
-def test_same_step_gives_the_end_as_gymnasium_does(team: str) -> None:
+@pytest.mark.parametrize("team", [None, "division", "assistant", "craft"])
+def test_same_step_gives_the_end_as_gymnasium_does(team: str | None) -> None:
     """`infos` of each agent are what Gymnasium's vector environments make of the infos of single games."""
     options: dict[str, Any] = {**TOKENS, "max_steps": 3, "max_turns": None}
     many = VectorGame(3, team, **options, autoreset_mode="SameStep")

@@ -469,15 +469,6 @@ def test_step_before_reset(view: str) -> None:
     assert Player(game, 1).moves(game, 30) == Player(game, 1).moves(begun(view, 1, **story_options(view)), 30)
 
 
-def test_step_before_reset_in_the_wrapper() -> None:
-    """There PettingZoo's own wrapper answers first."""
-    game = VIEWS["env"]()
-    with pytest.raises(Exception, match="reset"):
-        game.step("hello")
-    game.reset(seed=1)
-    game.step("hello")
-
-
 @pytest.mark.parametrize("view", ["raw_env", "parallel_env", *IDS])
 @pytest.mark.parametrize("way", ["terminated", "truncated"])
 def test_step_after_the_end(view: str, way: str) -> None:
