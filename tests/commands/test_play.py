@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -14,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 pygame = pytest.importorskip("pygame")
 
@@ -22,10 +20,9 @@ from llm_server import Misbehaviour, llm_server  # noqa: E402
 from people import PlayedWindow, click, grab, key_down, key_up, move_mouse, press, write, x_display  # noqa: E402
 from requirements import require  # noqa: E402
 
-from iglu_marl import ConfigError, Role  # noqa: E402
+from iglu_marl import Role  # noqa: E402
 from iglu_marl.agents import WindowBuilder  # noqa: E402
 from iglu_marl.agents.human.builder import MOUSE_DEG  # noqa: E402
-from iglu_marl.cli import app  # noqa: E402
 from iglu_marl.commands.play import play as command  # noqa: E402
 from iglu_marl.envs import aec  # noqa: E402
 from iglu_marl.recording import Recording, read_recording, replay  # noqa: E402
@@ -345,22 +342,6 @@ def test_menu_and_help_pause_the_game(tmp_path: Path, play: Any) -> None:
 
 
 # --------------------------------------------------------------------------------------------------- bad input
-
-
-@pytest.mark.parametrize(
-    ("wrong", "expected"),
-    [
-        ("--partner ghost", "'ghost' is unknown"),
-        ("--team craft --seat builder_7", "--seat is 'builder_7'.*expected one of architect_0"),
-    ],
-)
-def test_bad_options_in_the_browser(
-    wrong: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    require("web", importlib.util.find_spec("starlette"), "starlette is not installed (the extra `web`)")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=expected):
-        CliRunner().invoke(app, ["play", "--browser", *wrong.split()], catch_exceptions=False)
 
 
 def test_without_a_display_the_command_says_so(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from probing import LONE_VIEWS, PAIR_VIEWS, driven
 
 import iglu_marl
 from iglu_marl import Controls, Task, Worlds
@@ -202,7 +203,7 @@ def test_worlds_do_not_depend_on_their_number() -> None:
 
 ONE_BLOCK = {"task": Task("", [(0, -1, -2, 6)]), "pose": (0.0, -0.25, 0.0, 0.0, -40.0)}
 WRONG_THEN_RIGHT = (6, 17, 16, 11, 17)  # blue: place, break; red: place
-VIEWS = ("worlds", "single", "AEC", "parallel", "vector", "games")
+VIEWS = ("worlds", *LONE_VIEWS, *PAIR_VIEWS)
 
 
 def steps_of(view: str, **options: Any) -> tuple[Any, Any]:
@@ -216,41 +217,14 @@ def steps_of(view: str, **options: Any) -> tuple[Any, Any]:
             return worlds.reward[0], worlds.terminated[0]
 
         return worlds, act
-    if view in ("single", "vector"):
-        name = "IGLUGridworldVector-v0"
-        env = gym.make(name, **options) if view == "single" else gym.make_vec(name, num_envs=2, **options)
-        env.reset(seed=0, options=ONE_BLOCK)
-        one = view == "single"
-        return env.unwrapped, lambda action: tuple(
-            part if one else part[1] for part in env.step(action if one else np.full(2, action))[1:3]
-        )
-    if view == "games":
-        games = iglu_marl.envs.VectorGame(2, **options)
-        games.reset(seed=0, options=ONE_BLOCK)
-        silence = np.zeros((2, 16), np.int64)
-
-        def act(action: int) -> tuple[Any, Any]:
-            results = games.step({"architect_0": silence, "builder_0": np.full(2, action)})[1:3]
-            assert results[0]["architect_0"][1] == results[0]["builder_0"][1]
-            return tuple(part["builder_0"][1] for part in results)  # type: ignore[return-value]
-
-        return games, act
-    if view == "parallel":
-        both = iglu_marl.parallel_env(**options)
-        both.reset(seed=0, options=ONE_BLOCK)
-        return both, lambda action: tuple(
-            part["builder_0"] for part in both.step({"architect_0": "", "builder_0": action})[1:3]
-        )
-    turns = iglu_marl.raw_env(**options)
-    turns.reset(seed=0, options=ONE_BLOCK)
-    turns.step("")
+    env, step = driven(view, ONE_BLOCK, **options)
 
     def act(action: int) -> tuple[Any, Any]:
-        turns.step(action)
-        assert turns.rewards["architect_0"] == turns.rewards["builder_0"]
-        return turns.rewards["builder_0"], turns.terminations["builder_0"]
+        _, paid, terminated, *_ = step(action)
+        assert len(set(paid.values())) == 1, "both are paid alike"
+        return paid["builder_0"], terminated
 
-    return turns, act
+    return env, act
 
 
 @pytest.mark.parametrize("view", VIEWS)

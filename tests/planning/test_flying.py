@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from worlds import Block, world_with
 
+from iglu_marl.core.actions import CAMERA_STEP_DEG
+from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
@@ -24,6 +26,10 @@ def clutter(seed: int, count: int = 18) -> np.ndarray:
 
 
 # --- compiled parts -----------------------------------------------------------------------------------------
+
+
+def test_camera_steps_are_those_of_the_controls() -> None:
+    assert kernels.CAMERA_DEG == CAMERA_STEP_DEG == Controls("flying").camera_limit
 
 
 TURNS = [(45, 0, 1, 0), (100, 0, 1, 10), (350, 0, 1, 10), (45, 0, 2, 45), (100, 0, 2, 10)]
