@@ -147,11 +147,16 @@ LONE_VIEWS, PAIR_VIEWS = ("single", "vector"), ("aec", "parallel", "games")
 
 
 def driven(
-    view: str, start: dict[str, Any], still: Any = 0, **options: Any
+    view: str,
+    start: dict[str, Any],
+    still: Any = 0,
+    says: Callable[[], Any] | None = None,
+    **options: Any,
 ) -> tuple[Any, Callable[[Any], Shown]]:
-    """A game in a view, reset, and a function by which builder_0 acts in it, while nobody else does anything.
+    """A game in a view, reset, and a function by which builder_0 acts in it, while nobody else acts.
 
-    Of several worlds, the last one is shown. start: options of the reset. still: what another builder does.
+    Of several worlds, the last one is shown. start: options of the reset. still: what another builder does. says: the
+    architect's next utterance; silence by default.
     """
     if view in LONE_VIEWS:
         name = "IGLUGridworldVector-v0"
@@ -176,12 +181,14 @@ def driven(
     silence: Any = "" if config.chat == "text" else np.zeros(config.max_message_length, int)
 
     def act(action: Any) -> Shown:
-        moves = {agent: silence if agent[0] == "a" else still for agent in pair.possible_agents}
+        said = silence if says is None else says()
+        moves = {agent: said if agent[0] == "a" else still for agent in pair.possible_agents}
         moves["builder_0"] = action
         if view == "aec":
             paid = dict.fromkeys(moves, 0.0)
             for agent in moves:
                 if not pair.terminations[agent]:
+                    assert pair.agent_selection == agent
                     pair.step(moves[agent])
                     paid = {name: paid[name] + reward for name, reward in pair.rewards.items()}
             ends = pair.terminations["builder_0"], pair.truncations["builder_0"]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from probing import LONE_VIEWS, PAIR_VIEWS, driven
 
-import iglu_marl
 from iglu_marl import Controls, Task, Worlds
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.kernels.records import EpisodeRules
@@ -103,64 +102,21 @@ def through_single(name: str, actions: list[Any]) -> list[dict[str, Any]]:
     return story
 
 
-def game_config(name: str, can_ask: bool) -> GameConfig:
-    return GameConfig(
-        controls=name,  # type: ignore[arg-type]
-        turn_steps=1,
-        max_steps=STEPS,
-        max_turns=None,
-        builder_sees=SIGHTS,
-        builder_can_ask=can_ask,
-    )
-
-
 def builder_action(name: str, action: Any, can_ask: bool) -> Any:
     action = action if name == "walking" else {**action, "yield": 0}
     return {"act": action, "say": ""} if can_ask else action
 
 
-def through_aec(name: str, actions: list[Any], can_ask: bool) -> list[dict[str, Any]]:
-    env, architect = iglu_marl.env(game_config(name, can_ask)), Chatty()
-    env.reset(seed=0, options=OPTIONS)
-    architect.reset("architect", None)
+def through_pair(view: str, name: str, actions: list[Any], can_ask: bool) -> list[dict[str, Any]]:
+    architect = Chatty()
+    options = {"controls": name, "builder_sees": SIGHTS, "builder_can_ask": can_ask, "max_turns": None}
+    _, act = driven(view, OPTIONS, says=lambda: architect.act(None), max_steps=STEPS, **options)
     story = []
     for action in actions:
-        assert env.agent_selection == "architect_0"
-        env.step(architect.act(env.observe("architect_0")))
-        assert env.agent_selection == "builder_0"
-        env.step(builder_action(name, action, can_ask))
-        unwrapped = env.unwrapped
-        story.append(
-            facts(
-                env.observe("builder_0"),
-                unwrapped.rewards["builder_0"],
-                env.terminations["builder_0"],
-                env.truncations["builder_0"],
-            )
-        )
-        if any(story[-1]["end"]):
-            break
-    return story
-
-
-def through_parallel(name: str, actions: list[Any], can_ask: bool) -> list[dict[str, Any]]:
-    env, architect = iglu_marl.parallel_env(game_config(name, can_ask)), Chatty()
-    observations, _ = env.reset(seed=0, options=OPTIONS)
-    architect.reset("architect", None)
-    story = []
-    for action in actions:
-        moves = {"architect_0": architect.act(None), "builder_0": builder_action(name, action, can_ask)}
-        observations, rewards, terminations, truncations, _ = env.step(moves)
-        assert rewards["architect_0"] == rewards["builder_0"]
-        story.append(
-            facts(
-                observations["builder_0"],
-                rewards["builder_0"],
-                terminations["builder_0"],
-                truncations["builder_0"],
-            )
-        )
-        if not env.agents:
+        seen, paid, *ends, _ = act(builder_action(name, action, can_ask))
+        assert paid["architect_0"] == paid["builder_0"]
+        story.append(facts(seen, paid["builder_0"], *ends))
+        if any(ends):
             break
     return story
 
@@ -170,7 +126,7 @@ def through_parallel(name: str, actions: list[Any], can_ask: bool) -> list[dict[
 @pytest.mark.parametrize("name", CONTROLS)
 def test_one_story(name: str, can_ask: bool) -> None:
     actions = busy_actions(name)
-    told = [through_aec(name, actions, can_ask), through_parallel(name, actions, can_ask)]
+    told = [through_pair(view, name, actions, can_ask) for view in ("aec", "parallel")]
     assert len(told[0]) > 20
     assert told[0] == told[1]
     bare = through_worlds(name, actions)
