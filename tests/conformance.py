@@ -109,7 +109,7 @@ SILENT_BUILDER = [
     Row("`action_space='continuous'`: move_x, move_y, move_z without collisions", "as documented", "", f"{_CONTROLS}::test_continuous_passes_through_blocks"),
     Row("continuous: states change with a delay of 2-4 actions", "differs", "at once: there is no Minecraft behind it", f"{_CONTROLS}::test_continuous_moves_along_the_axes_of_the_map"),
     Row("the same action space as in MineRL: camera", "as documented", 'with `compat="iglu2021"` (pitch, yaw), pitch downwards; else (yaw, pitch), pitch upwards', f"{_CONTROLS}::test_the_camera_of_minerl_is_pitch_and_yaw_and_pitch_goes_down"),
-    Row("`env.reset()` is a fake reset, `IGLU_DISABLE_FAKE_RESET=1`", "refused", "nothing is to be disabled: every reset restores everything", "test_docs.py::test_reset_restores_everything"),
+    Row("`env.reset()` is a fake reset, `IGLU_DISABLE_FAKE_RESET=1`", "refused", "nothing is to be disabled: every reset restores everything", "envs/test_contracts.py::test_the_same_seed_gives_the_same_episode"),
     Row("reward: 2, -2, 1, -1", "as documented", "", f"{_TASKS}::test_rewards_are_those_of_the_definition"),
 ]
 
@@ -151,7 +151,7 @@ CLEVR_ROBOT = [
 KEYWORDS = [
     Row("`gym.make`: `action_space`, `render`, `vector_state`, `target_in_obs`", "as documented", "", f"{_EXAMPLES}::test_vector_state"),
     Row("`discretize=False`", "same", "keys, and a camera of ±5 degrees", "core/test_golden_traces.py::test_bundled_traces_through_gym"),
-    Row("`render_size`", "differs", "(height, width), which matters when it is not square", "test_docs.py::test_frames_are_height_by_width"),
+    Row("`render_size`", "differs", "(height, width), which matters when it is not square", "rendering/test_painter.py::test_equals_the_ray_caster"),
     Row("`select_and_place`, by default True", "as documented", 'with `compat="iglu2022"`; else by default False', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
     Row("`max_steps`, by default 250", "as documented", 'with `compat="iglu2022"`; else by default 500', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
     Row("`size_reward`, by default True", "differs", 'by default with `compat="iglu2022"` alone; the gain of the best intersection so far, in blocks, which the tool\'s was meant to be', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),

@@ -13,6 +13,7 @@ import numpy as np
 import iglu_marl  # noqa: F401 (registers the environments)
 from iglu_marl import env, parallel_env, raw_env
 from iglu_marl.core.controls import CONTROLS
+from iglu_marl.envs import VectorGame
 
 IDS = ("IGLUGridworld-v0", "IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
 CHATS: dict[str, dict[str, Any]] = {
@@ -138,6 +139,73 @@ def fingerprints(count: int) -> dict[str, str]:
         options = {**SHORT, "controls": controls, **CHATS["templates"]}
         made[f"raw_env, {controls}"] = digest(story("raw_env", 12, count, **options))
     return made
+
+
+Shown = tuple[Any, dict[str, float], bool, bool, dict[str, Any]]
+"""What builder_0 observes, the rewards by agent, whether the episode is terminated, truncated, and its info."""
+LONE_VIEWS, PAIR_VIEWS = ("single", "vector"), ("aec", "parallel", "games")
+
+
+def driven(
+    view: str,
+    start: dict[str, Any],
+    still: Any = 0,
+    says: Callable[[], Any] | None = None,
+    **options: Any,
+) -> tuple[Any, Callable[[Any], Shown]]:
+    """A game in a view, reset, and a function by which builder_0 acts in it, while nobody else acts.
+
+    Of several worlds, the last one is shown. start: options of the reset. still: what another builder does. says: the
+    architect's next utterance; silence by default.
+    """
+    if view in LONE_VIEWS:
+        name = "IGLUGridworldVector-v0"
+        lone = gym.make(name, **options) if view == "single" else gym.make_vec(name, num_envs=2, **options)
+        lone.reset(seed=0, options=start)
+
+        def act_alone(action: Any) -> Shown:
+            if view == "single":
+                seen, reward, *ends, info = lone.step(action)
+            else:
+                seen, reward, *ends, info = (_last(part) for part in lone.step(np.stack([action] * 2)))
+            return seen, {"builder_0": float(reward)}, *map(bool, ends), info  # type: ignore[return-value]
+
+        return lone.unwrapped, act_alone
+    makers = {
+        "aec": lambda: raw_env(**{"turn_steps": 1, **options}),
+        "parallel": lambda: parallel_env(**options),
+    }
+    pair: Any = makers[view]() if view in makers else VectorGame(2, **options)
+    pair.reset(seed=0, options=start)
+    config = pair.config
+    silence: Any = "" if config.chat == "text" else np.zeros(config.max_message_length, int)
+
+    def act(action: Any) -> Shown:
+        said = silence if says is None else says()
+        moves = {agent: said if agent[0] == "a" else still for agent in pair.possible_agents}
+        moves["builder_0"] = action
+        if view == "aec":
+            paid = dict.fromkeys(moves, 0.0)
+            for agent in moves:
+                if not pair.terminations[agent]:
+                    assert pair.agent_selection == agent
+                    pair.step(moves[agent])
+                    paid = {name: paid[name] + reward for name, reward in pair.rewards.items()}
+            ends = pair.terminations["builder_0"], pair.truncations["builder_0"]
+            return pair.observe("builder_0"), paid, *ends, pair.infos["builder_0"]
+        if view == "games":
+            moves = {agent: np.stack([move] * 2) for agent, move in moves.items()}
+        shown = pair.step(moves)
+        seen, paid, terminated, truncated, infos = map(_last, shown) if view == "games" else shown
+        mine = (part["builder_0"] for part in (terminated, truncated, infos))
+        return seen["builder_0"], paid, *mine  # type: ignore[return-value]
+
+    return pair, act
+
+
+def _last(values: Any) -> Any:
+    """Of the values of several worlds, in dicts or not, those of the last."""
+    return {key: _last(part) for key, part in values.items()} if isinstance(values, dict) else values[-1]
 
 
 def weighed(*parts: Any) -> float:

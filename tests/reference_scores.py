@@ -52,13 +52,14 @@ def covered(grid: Array, start: Array, target: Array, allowed: Array) -> bool:
     """Whether an alignment shows every asked change done; outside the zone there is air."""
     asked = np.argwhere(start != target)
     colors = target[start != target]
-    for turn, dx, dz in np.argwhere(allowed):
+    for turn in range(4):
         x, z = asked[:, 1], asked[:, 2]
         for _ in range(turn):
             x, z = z, 10 - x
-        x, z = x - (dx - 10), z - (dz - 10)
+        dx, dz = np.argwhere(allowed[turn]).T[:, :, None] - 10
+        x, z = x - dx, z - dz
         inside = (x >= 0) & (x <= 10) & (z >= 0) & (z <= 10)
         found = np.where(inside, grid[asked[:, 0], np.clip(x, 0, 10), np.clip(z, 0, 10)], 0)
-        if (found == colors).all():
+        if (found == colors).all(axis=1).any():
             return True
     return False

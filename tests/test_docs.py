@@ -1,7 +1,7 @@
 """README.md and docs/: every snippet runs, every command and link exists, every table agrees with the code.
 
 `PYTHONPATH=. python tests/test_docs.py` rewrites the tables of the pages from the code and keeps the columns written by
-hand. The last part shows the deliberate differences that docs/dynamics.md lists, as far as no other test does.
+hand.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from PIL import Image
 from requirements import ROOT, require
 
 from benchmarks import conformance as tools
-from iglu_marl import Controls, GameConfig, Task, Worlds
+from iglu_marl import Controls, GameConfig
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
@@ -676,55 +676,6 @@ def rewritten(text: str) -> str:
         return f"<!-- table: {name} -->\n" + re.sub(r"\|  (?=\|)", "| ", "\n".join(lines)) + "\n<!-- end -->"
 
     return _TABLE.sub(renew, text)
-
-
-# ------------------------------------------------------------------------------------ deliberate differences
-
-
-def test_compass_zero_is_north() -> None:
-    """A builder that faces north (yaw 0) sees what lies towards -z."""
-    worlds = Worlds(1)
-    for yaw, compass, ahead in ((0, 0, (0, -3)), (90, 90, (3, 0)), (180, 180, (0, 3)), (270, -90, (-3, 0))):
-        x, z = ahead
-        worlds.spawn(0, Task("", [(5, 7, 5, 1)], starting_grid=[(x, -1, z, 6)]), pose=(0, -0.25, 0, yaw, -15))
-        worlds.step(Controls("walking").encode_batch([16]))
-        assert worlds.seen_compass[0, 0] == compass
-        assert worlds.change[0].tolist() == [x, -1, z, 6, 0]
-
-
-def test_reset_restores_everything() -> None:
-    game = gym.make("IGLUGridworldVector-v0", tasks=Task("", [(5, 7, 5, 1)]))
-    game.reset(seed=0)
-    fresh = game.episode.worlds.get_state()
-    for action in [0] * 3 + [11, 13, 15, 17, 5]:  # in the middle of a jump, another colour in hand
-        game.step(action)
-    worlds = game.episode.worlds
-    assert worlds.speed[0] > 0
-    assert worlds.active[0] == 6
-    game.reset(seed=0)
-    assert worlds.get_state().tobytes() == fresh.tobytes()
-
-
-def test_a_negative_stock_shows_as_zero() -> None:
-    start = [(x, -1, z, 6) for x in range(-5, 0) for z in range(5)]
-    game = gym.make("IGLUGridworld-v0", tasks=Task("", [(5, 7, 5, 1)], starting_grid=start), render=False)
-    observation, _ = game.reset(seed=0)
-    assert game.episode.worlds.inventory[0].tolist() == [20, 20, 20, 20, 20, -5]
-    assert observation["inventory"].tolist() == [20, 20, 20, 20, 20, 0]
-
-
-def test_frames_are_height_by_width() -> None:
-    """A block due right of the line of sight shows in the wide picture, at its right edge."""
-    start = [(3, y, -2, 6) for y in range(-1, 3)]
-    game = gym.make(
-        "IGLUGridworld-v0", render_size=(20, 60), tasks=Task("", [(5, 7, 5, 1)], starting_grid=start)
-    )
-    pov = game.reset(seed=0)[0]["pov"]
-    assert pov.shape == game.observation_space["pov"].shape == (20, 60, 3)
-    red = (pov[..., 0] > 1.5 * pov[..., 1]) & (pov[..., 0] > 1.5 * pov[..., 2])
-    above = red[:10]  # below the horizon, seams of the ground have colours of their own
-    assert above[:, 40:53].all()
-    assert not above[:, :40].any()
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from iglu_marl.core.grid import blocks_to_grid, from_iglu2022_ids
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.renderer import Lens
 
@@ -186,3 +188,17 @@ def compare(
                 result.asked += wrong.size
             number += 1
     return result
+
+
+def check_golden_frames(shared: Path, size: int, renderer: Any) -> None:
+    """The recorded pictures of IGLU Gridworld, pixel by pixel, but for seams."""
+    data = np.load(shared / "golden" / f"pov{size}.npz")
+    shares = []
+    for number, golden in enumerate(data["frames"]):
+        blocks = data["blocks"][data["offsets"][number] : data["offsets"][number + 1]]
+        grid = from_iglu2022_ids(blocks_to_grid(blocks.tolist()))
+        pose = np.concatenate([data["position"][number], data["yawpitch"][number]])
+        drawn = renderer.render_grid(grid, pose, (size, size))
+        shares.append((np.abs(drawn.astype(int) - golden.astype(int)) <= 12).all(axis=2).mean())
+    assert np.mean(shares) >= 0.999
+    assert min(shares) >= 0.99

@@ -35,8 +35,6 @@ from iglu_marl.agents.llm.world_text import coordinates_text, describe_changes, 
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid
 from iglu_marl.language import make_codec, parse, render
 from iglu_marl.planning import Edit
-from iglu_marl.rendering.axes import axes_view
-from iglu_marl.rendering.palette import block_color
 
 EMPTY = np.zeros((9, 11, 11), np.int8)
 TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
@@ -348,16 +346,6 @@ def test_the_shorter_view() -> None:
         assert views["auto"] == min(views["layers"], views["coordinates"], key=len)
     assert world_text.describe_build(one, "auto") == "red: 2 east, 3 north, height 1"
     assert "height 9:" in world_text.describe_build(wall, "auto")
-
-
-def test_pictures_have_axes_on_both_sides() -> None:
-    tower = [(0, y, 0, 6) for y in range(-1, 4)]
-    hidden = axes_view(blocks_to_grid([*tower, (-1, -1, -1, 1)]))
-    blue = (hidden == block_color(1)).all(axis=2)
-    assert not blue[:, :512].any()
-    assert blue[:, 512:].sum() > 100
-    lower, upper = axes_view(blocks_to_grid([(0, -1, 0, 3)])), axes_view(blocks_to_grid([(-2, 1, -2, 3)]))
-    assert (lower != upper).any(axis=2)[:, :512].sum() > 50, "the dashed line tells them apart"
 
 
 def test_the_prompt_of_the_builder_lists_its_actions_by_message() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -14,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 pygame = pytest.importorskip("pygame")
 
@@ -22,16 +20,14 @@ from llm_server import Misbehaviour, llm_server  # noqa: E402
 from people import PlayedWindow, click, grab, key_down, key_up, move_mouse, press, write, x_display  # noqa: E402
 from requirements import require  # noqa: E402
 
-from iglu_marl import ConfigError, Role  # noqa: E402
+from iglu_marl import Role  # noqa: E402
 from iglu_marl.agents import WindowBuilder  # noqa: E402
 from iglu_marl.agents.human.builder import MOUSE_DEG  # noqa: E402
-from iglu_marl.cli import app  # noqa: E402
 from iglu_marl.commands.play import play as command  # noqa: E402
 from iglu_marl.envs import aec  # noqa: E402
 from iglu_marl.recording import Recording, read_recording, replay  # noqa: E402
 from iglu_marl.rendering import OpenGLRenderer  # noqa: E402
 
-PICTURES = os.environ.get("IGLU_MARL_PICTURES")  # a folder in which to keep the pictures that are taken here
 L_SHAPE = [[1, -1, -3, 1], [1, 0, -3, 2], [2, -1, -3, 1]]
 STRUCTURES = {
     "colours": {"1": "blue", "2": "red"},
@@ -74,14 +70,6 @@ def without_a_display() -> dict[str, str]:
         "BROWSER",
     )
     return {name: value for name, value in os.environ.items() if name not in hidden}
-
-
-def keep(window: PlayedWindow, name: str) -> None:
-    """Keep a picture of the window for people to look at, where asked to."""
-    if PICTURES:
-        from iglu_marl.rendering import write_png
-
-        write_png(Path(PICTURES) / f"{name}.png", window.read())
 
 
 class Person:
@@ -190,7 +178,6 @@ def build_the_l(me: Person, window: PlayedWindow, on_screen: str | None = None) 
     yield from me.walk(1.0, 1.0)
     yield from me.put(4, 1.0, -1.5, -3.0)  # orange: wrong
     assert me.worlds.grid[0, 0, 6, 2] == 4
-    keep(window, "builder-placed")
     if on_screen is not None:
         left, top = pygame.display.get_window_position()
         (height, width), seen = window.size, grab(on_screen)
@@ -202,7 +189,6 @@ def build_the_l(me: Person, window: PlayedWindow, on_screen: str | None = None) 
     write("Sorry, that was orange. Żółtyx")
     press("backspace")
     yield
-    keep(window, "builder-talks")
     before = int(me.worlds.steps[0])
     yield
     yield
@@ -213,12 +199,10 @@ def build_the_l(me: Person, window: PlayedWindow, on_screen: str | None = None) 
     yield from me.put(1, 1.0, -1.5, -3.0)
     yield from me.put(1, 2.0, -1.5, -3.0)
     yield from me.walk(1.0, -0.6)
-    keep(window, "builder-near")
     yield from me.put(6, 1.0, -0.5, -2.9)
     assert me.over
     yield
     yield
-    keep(window, "result")
     press("return", "\r")
     yield
     raise AssertionError("Enter did not leave the result")
@@ -325,11 +309,9 @@ def test_menu_and_help_pause_the_game(tmp_path: Path, play: Any) -> None:
         yield from me.wait(2)
         press("escape", "\x1b")
         yield
-        keep(window, "menu")
         press("h", "h")
         yield
         yield
-        keep(window, "help")
         before = int(me.worlds.steps[0])
         press("escape", "\x1b")
         yield from me.wait(2)
@@ -345,22 +327,6 @@ def test_menu_and_help_pause_the_game(tmp_path: Path, play: Any) -> None:
 
 
 # --------------------------------------------------------------------------------------------------- bad input
-
-
-@pytest.mark.parametrize(
-    ("wrong", "expected"),
-    [
-        ("--partner ghost", "'ghost' is unknown"),
-        ("--team craft --seat builder_7", "--seat is 'builder_7'.*expected one of architect_0"),
-    ],
-)
-def test_bad_options_in_the_browser(
-    wrong: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    require("web", importlib.util.find_spec("starlette"), "starlette is not installed (the extra `web`)")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=expected):
-        CliRunner().invoke(app, ["play", "--browser", *wrong.split()], catch_exceptions=False)
 
 
 def test_without_a_display_the_command_says_so(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference_scores import admissible, covered, match_counts
 
 from iglu_marl import GridError, Task, Worlds, intersection_scores, maximal_intersection
 from iglu_marl.core.controls import Controls
@@ -20,25 +21,9 @@ from iglu_marl.core.scoring import Alignment, Target, align
 
 
 def brute_force(grid, target, shifts="all", invariant=True, full_grid=None):
-    """The definition, spelled out with NumPy on a padded canvas: nothing is shared with the implementation."""
-    best = 0
-    extent = target if full_grid is None else full_grid
-    for k in range(4 if invariant else 1):
-        turned, bound = (np.rot90(part, -k, axes=(1, 2)) for part in (target, extent))
-        for dx in range(-10, 11) if invariant else [0]:
-            for dz in range(-10, 11) if invariant else [0]:
-                canvas = np.zeros((9, 31, 31), turned.dtype)
-                # grid (x, z) meets target (x + dx, z + dz): the target moves by (-dx, -dz)
-                canvas[:, 10 - dx : 21 - dx, 10 - dz : 21 - dz] = turned
-                if shifts == "inside" and invariant:
-                    moved = np.zeros((9, 31, 31), bool)
-                    moved[:, 10 - dx : 21 - dx, 10 - dz : 21 - dz] = bound != 0
-                    moved[:, 10:21, 10:21] = False
-                    if moved.any():
-                        continue
-                view = canvas[:, 10:21, 10:21]
-                best = max(best, int(((grid == view) & (view != 0)).sum()))
-    return best
+    """The definition by a second implementation."""
+    allowed = admissible(target if full_grid is None else full_grid, shifts == "inside", invariant)
+    return match_counts(grid, target)[allowed].max(initial=0)
 
 
 def structure(rng, blocks, colors=3, spread=5, layers=3):
@@ -248,26 +233,8 @@ def test_completion_equals_its_definition(completion):
 
 def done(grid, task, completion):
     """Exact: some admissible alignment is the target itself. Cover: some alignment has every asked change."""
-    start = task.start_grid
-    if completion == "exact" and np.count_nonzero(grid) != np.count_nonzero(task.target_grid):
-        return False
-    asked = task.target_grid != start
-    for k in range(4 if task.is_invariant else 1):
-        for dx in range(-10, 11) if task.is_invariant else [0]:
-            for dz in range(-10, 11) if task.is_invariant else [0]:
-                where = Alignment(dx, dz, k)
-                if completion == "exact":
-                    placed = align(task.target_grid, where)
-                    if (
-                        np.count_nonzero(placed) == np.count_nonzero(task.target_grid)
-                        and (placed == grid).all()
-                    ):
-                        return True
-                    continue
-                # The same seen from the target: turn and shift the build back, air where nothing is known.
-                wide = np.zeros((9, 31, 31), np.int8)
-                wide[:, 10 + dx : 21 + dx, 10 + dz : 21 + dz] = grid
-                back = np.rot90(wide[:, 10:21, 10:21], k, axes=(1, 2))
-                if (back[asked] == task.target_grid[asked]).all():
-                    return True
-    return False
+    allowed = admissible(task.target_grid, False, task.is_invariant)
+    if completion == "cover":
+        return covered(grid, task.start_grid, task.target_grid, allowed)
+    sizes = {np.count_nonzero(grid), np.count_nonzero(task.target_grid)}
+    return sizes == {match_counts(grid, task.target_grid)[allowed].max()}

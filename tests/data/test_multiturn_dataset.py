@@ -24,8 +24,6 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data import IGLUDataset, MultiturnDataset, bundled, read_sessions, write_sessions
 
-STATS = "iglu_multiturn"  # key of stats.json
-
 
 @pytest.fixture
 def silent(shared: Path) -> MultiturnDataset:
@@ -180,20 +178,6 @@ def test_names_with_other_digits_are_in_order_too(tmp_path: Path) -> None:
     assert sorted(data.ids()) == sorted(names)
     silent = MultiturnDataset(path=tmp_path / "m.zip", dialogs=False)
     assert silent.ids() == ["1-c5", "10-c5", "1-c5²", "2-c①"]
-
-
-def test_damaged_worlds_end_a_session(tmp_path: Path) -> None:
-    rows = [say("1-c1", 1, "a"), say("1-c1", 2), say("1-c1", 3, "b"), say("1-c1", 4)]
-    files = {"dialogs.csv": table(DIALOG_COLUMNS, rows), step_file("1-c1", 2): world(*tower(1))}
-    path = write_zip(
-        tmp_path / "m.zip", {**files, step_file("1-c1", 4): world((0, -1, 0, "x"), ids={"x": 3})}
-    )
-    for dialogs in (True, False):
-        data = MultiturnDataset(path=path, dialogs=dialogs)
-        assert built(data.by_id("1-c1")) == [1]
-        (bad,) = (entry for entry in data.report().skipped if entry.reason.name == "BAD_WORLD")
-        assert (bad.name, bad.number) == ("1-c1", 4)
-        assert "unknown voxel id 3" in bad.detail
 
 
 def test_splits_and_filters_keep_sessions_whole(small: Path) -> None:

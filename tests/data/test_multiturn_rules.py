@@ -225,18 +225,6 @@ def test_rows_without_a_session_or_a_step_are_counted() -> None:
     assert "line 2" in str(report.skipped[0])
 
 
-def test_a_row_that_cannot_be_read_takes_no_other_with_it() -> None:
-    report = Report()
-    long = '3-hut,1,hut,True,"' + "x" * (csv.field_size_limit() + 1) + '",,'
-    text = table(long, "3-hut,3,hut,True,b,,", '3-hut,5,hut,True,"never closed', "3-hut,7,hut,True,c,,")
-    assert [row.step for row in read_rows(text, report)] == [3, 7]
-    assert [entry.detail.partition(": ")[0] for entry in report.skipped] == [
-        "dialogs.csv, line 2",
-        "dialogs.csv, line 4",
-    ]
-    assert report.rows == 4
-
-
 @given(st.lists(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r"), min_size=1)))
 def test_the_table_keeps_every_text(texts: list[str]) -> None:
     out = io.StringIO(newline="")

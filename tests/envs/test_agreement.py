@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from probing import LONE_VIEWS, PAIR_VIEWS, driven
 
-import iglu_marl
 from iglu_marl import Controls, Task, Worlds
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.kernels.records import EpisodeRules
@@ -102,64 +102,21 @@ def through_single(name: str, actions: list[Any]) -> list[dict[str, Any]]:
     return story
 
 
-def game_config(name: str, can_ask: bool) -> GameConfig:
-    return GameConfig(
-        controls=name,  # type: ignore[arg-type]
-        turn_steps=1,
-        max_steps=STEPS,
-        max_turns=None,
-        builder_sees=SIGHTS,
-        builder_can_ask=can_ask,
-    )
-
-
 def builder_action(name: str, action: Any, can_ask: bool) -> Any:
     action = action if name == "walking" else {**action, "yield": 0}
     return {"act": action, "say": ""} if can_ask else action
 
 
-def through_aec(name: str, actions: list[Any], can_ask: bool) -> list[dict[str, Any]]:
-    env, architect = iglu_marl.env(game_config(name, can_ask)), Chatty()
-    env.reset(seed=0, options=OPTIONS)
-    architect.reset("architect", None)
+def through_pair(view: str, name: str, actions: list[Any], can_ask: bool) -> list[dict[str, Any]]:
+    architect = Chatty()
+    options = {"controls": name, "builder_sees": SIGHTS, "builder_can_ask": can_ask, "max_turns": None}
+    _, act = driven(view, OPTIONS, says=lambda: architect.act(None), max_steps=STEPS, **options)
     story = []
     for action in actions:
-        assert env.agent_selection == "architect_0"
-        env.step(architect.act(env.observe("architect_0")))
-        assert env.agent_selection == "builder_0"
-        env.step(builder_action(name, action, can_ask))
-        unwrapped = env.unwrapped
-        story.append(
-            facts(
-                env.observe("builder_0"),
-                unwrapped.rewards["builder_0"],
-                env.terminations["builder_0"],
-                env.truncations["builder_0"],
-            )
-        )
-        if any(story[-1]["end"]):
-            break
-    return story
-
-
-def through_parallel(name: str, actions: list[Any], can_ask: bool) -> list[dict[str, Any]]:
-    env, architect = iglu_marl.parallel_env(game_config(name, can_ask)), Chatty()
-    observations, _ = env.reset(seed=0, options=OPTIONS)
-    architect.reset("architect", None)
-    story = []
-    for action in actions:
-        moves = {"architect_0": architect.act(None), "builder_0": builder_action(name, action, can_ask)}
-        observations, rewards, terminations, truncations, _ = env.step(moves)
-        assert rewards["architect_0"] == rewards["builder_0"]
-        story.append(
-            facts(
-                observations["builder_0"],
-                rewards["builder_0"],
-                terminations["builder_0"],
-                truncations["builder_0"],
-            )
-        )
-        if not env.agents:
+        seen, paid, *ends, _ = act(builder_action(name, action, can_ask))
+        assert paid["architect_0"] == paid["builder_0"]
+        story.append(facts(seen, paid["builder_0"], *ends))
+        if any(ends):
             break
     return story
 
@@ -169,7 +126,7 @@ def through_parallel(name: str, actions: list[Any], can_ask: bool) -> list[dict[
 @pytest.mark.parametrize("name", CONTROLS)
 def test_one_story(name: str, can_ask: bool) -> None:
     actions = busy_actions(name)
-    told = [through_aec(name, actions, can_ask), through_parallel(name, actions, can_ask)]
+    told = [through_pair(view, name, actions, can_ask) for view in ("aec", "parallel")]
     assert len(told[0]) > 20
     assert told[0] == told[1]
     bare = through_worlds(name, actions)
@@ -202,7 +159,7 @@ def test_worlds_do_not_depend_on_their_number() -> None:
 
 ONE_BLOCK = {"task": Task("", [(0, -1, -2, 6)]), "pose": (0.0, -0.25, 0.0, 0.0, -40.0)}
 WRONG_THEN_RIGHT = (6, 17, 16, 11, 17)  # blue: place, break; red: place
-VIEWS = ("worlds", "single", "AEC", "parallel", "vector", "games")
+VIEWS = ("worlds", *LONE_VIEWS, *PAIR_VIEWS)
 
 
 def steps_of(view: str, **options: Any) -> tuple[Any, Any]:
@@ -216,41 +173,14 @@ def steps_of(view: str, **options: Any) -> tuple[Any, Any]:
             return worlds.reward[0], worlds.terminated[0]
 
         return worlds, act
-    if view in ("single", "vector"):
-        name = "IGLUGridworldVector-v0"
-        env = gym.make(name, **options) if view == "single" else gym.make_vec(name, num_envs=2, **options)
-        env.reset(seed=0, options=ONE_BLOCK)
-        one = view == "single"
-        return env.unwrapped, lambda action: tuple(
-            part if one else part[1] for part in env.step(action if one else np.full(2, action))[1:3]
-        )
-    if view == "games":
-        games = iglu_marl.envs.VectorGame(2, **options)
-        games.reset(seed=0, options=ONE_BLOCK)
-        silence = np.zeros((2, 16), np.int64)
-
-        def act(action: int) -> tuple[Any, Any]:
-            results = games.step({"architect_0": silence, "builder_0": np.full(2, action)})[1:3]
-            assert results[0]["architect_0"][1] == results[0]["builder_0"][1]
-            return tuple(part["builder_0"][1] for part in results)  # type: ignore[return-value]
-
-        return games, act
-    if view == "parallel":
-        both = iglu_marl.parallel_env(**options)
-        both.reset(seed=0, options=ONE_BLOCK)
-        return both, lambda action: tuple(
-            part["builder_0"] for part in both.step({"architect_0": "", "builder_0": action})[1:3]
-        )
-    turns = iglu_marl.raw_env(**options)
-    turns.reset(seed=0, options=ONE_BLOCK)
-    turns.step("")
+    env, step = driven(view, ONE_BLOCK, **options)
 
     def act(action: int) -> tuple[Any, Any]:
-        turns.step(action)
-        assert turns.rewards["architect_0"] == turns.rewards["builder_0"]
-        return turns.rewards["builder_0"], turns.terminations["builder_0"]
+        _, paid, terminated, *_ = step(action)
+        assert len(set(paid.values())) == 1, "both are paid alike"
+        return paid["builder_0"], terminated
 
-    return turns, act
+    return env, act
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from probing import LONE_VIEWS, PAIR_VIEWS, driven
 
 import iglu_marl
 from iglu_marl import ActionError, AgentError, ConfigError, Controls, Pose, Recorder, Task, Worlds
@@ -38,62 +39,32 @@ def facts(seen: dict[str, Any], reward: Any, event: str) -> Row:
     return [seen[key].tolist() for key in KEYS], float(reward), event
 
 
-def alone(name: str, many: bool) -> list[Row]:
-    options: dict[str, Any] = {"action_space": name, "builder_sees": SEES, "max_steps": 100}
-    env: Any = (
-        gym.make_vec(VECTOR, num_envs=2, info_keys=("event",), **options)
-        if many
-        else gym.make(VECTOR, **options)
-    )
-    env.reset(seed=0, options=OPTIONS)
-    story = []
+def story(name: str, view: str, builders: int = 1) -> list[Row]:
+    options: dict[str, Any] = {"builder_sees": SEES}
+    if view in LONE_VIEWS:
+        options |= {"action_space": name, "max_steps": 100} | (
+            {"info_keys": ("event",)} if view == "vector" else {}
+        )
+    else:
+        options |= {"controls": name, "builders": builders, "max_turns": None, **CHAT}
+        options |= {"sees": {"builder_0": "all"}} if builders > 1 else {}
+    _, act = driven(view, OPTIONS, END, **options)
+    rows = []
     for action in ACTIONS:
-        seen, reward, _, _, info = env.step(np.stack([action] * 2) if many else action)
-        if many:
-            seen, reward = {key: seen[key][1] for key in KEYS}, reward[1]
-        story.append(facts(seen, reward, info["event"][1] if many else info["event"]))
-    return story
-
-
-def together(name: str, view: str, builders: int) -> list[Row]:
-    options = {"controls": name, "builder_sees": SEES, "builders": builders, "max_turns": None, **CHAT}
-    options |= {"sees": {"builder_0": "all"}} if builders > 1 else {}
-    env: Any = {
-        "aec": lambda: iglu_marl.raw_env(turn_steps=1, **options),
-        "parallel": lambda: iglu_marl.parallel_env(**options),
-        "games": lambda: VectorGame(2, **options),
-    }[view]()
-    env.reset(seed=0, options=OPTIONS)
-    story, silence = [], np.zeros(1, int)
-    for action in ACTIONS:
-        moves = {agent: silence if agent[0] == "a" else END for agent in env.possible_agents}
-        moves["builder_0"] = action
-        if view == "aec":
-            paid = 0.0
-            for agent in env.possible_agents:
-                env.step(moves[agent])
-                paid += env.rewards["builder_0"]
-            story.append(facts(env.observe("builder_0"), paid, env.infos["builder_0"]["event"]))
-            continue
-        many = {agent: np.stack([move] * 2) for agent, move in moves.items()}
-        seen, rewards, _, _, infos = env.step(many if view == "games" else moves)
-        mine, reward, event = seen["builder_0"], rewards["builder_0"], infos["builder_0"]["event"]
-        if view == "games":
-            mine, reward, event = {key: mine[key][1] for key in KEYS}, reward[1], event[1]
-        story.append(facts(mine, reward, event))
-    return story
+        seen, paid, _, _, info = act(action)
+        rows.append(facts(seen, paid["builder_0"], info["event"]))
+    return rows
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_view_tells_one_story(name: str) -> None:
-    first = alone(name, False)
+    first = story(name, "single")
     events = {event for _, _, event in first}
     assert {"placed", "place: nothing in reach", "remove: nothing in reach"} <= events
     assert any(reward for _, reward, _ in first)
-    assert alone(name, True) == first
-    for view in ("aec", "parallel", "games"):
-        assert together(name, view, 1) == first
-    two = [together(name, view, 2) for view in ("aec", "parallel", "games")]
+    for view in ("vector", *PAIR_VIEWS):
+        assert story(name, view) == first, view
+    two = [story(name, view, 2) for view in PAIR_VIEWS]
     assert two[0] == two[1] == two[2]
     assert [[row[0][0], *row[1:]] for row in two[0]] == [[row[0][0], *row[1:]] for row in first]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from probing import PAIR_VIEWS, driven
 
 import iglu_marl
 from iglu_marl import (
@@ -253,22 +254,16 @@ def expected() -> list[Any]:
     return story(lambda action: seen(*env.step(action)[:3]), env.unwrapped.edit)
 
 
-def test_aec_and_parallel_agree(expected: Any) -> None:
-    one, other = raw_env(builder_sees=SEES, turn_steps=1), parallel_env(builder_sees=SEES)
-    one.reset(options=PLACES)
-    other.reset(options=PLACES)
+@pytest.mark.parametrize("view", PAIR_VIEWS)
+def test_games_of_two_agree(view: str, expected: Any) -> None:
+    game, act = driven(view, PLACES, builder_sees=SEES)
 
-    def aec_step(action: int) -> Any:
-        one.step("")
-        one.step(action)
-        return seen(one.observe("builder_0"), one.rewards["builder_0"], one.terminations["builder_0"])
+    def step(action: int) -> Any:
+        observation, paid, terminated, *_ = act(action)
+        return seen(observation, paid["builder_0"], terminated)
 
-    def parallel_step(action: int) -> Any:
-        observations, rewards, ends, *_ = other.step({"architect_0": "", "builder_0": action})
-        return seen(observations["builder_0"], rewards["builder_0"], ends["builder_0"])
-
-    assert story(aec_step, one.edit) == expected
-    assert story(parallel_step, other.edit) == expected
+    index = [1] if view == "games" else []
+    assert story(step, lambda blocks: game.unwrapped.edit(blocks, *index)) == expected
 
 
 @pytest.mark.parametrize(
@@ -291,25 +286,18 @@ def test_the_edited_worlds_of_a_batch_agree(index: Any, copies: bool, expected: 
     assert untouched == (expected if index is None else alone)
 
 
-@pytest.mark.parametrize("turn_steps", [None, 1])
-def test_a_batch_of_pairs_agrees(turn_steps: int | None, expected: Any) -> None:
-    turns = {} if turn_steps is None else {"turn_steps": turn_steps}
-    many = VectorGame(2, builder_sees=SEES, **turns)  # type: ignore[arg-type]
+def test_a_batch_of_pairs_in_turns_agrees(expected: Any) -> None:
+    many = VectorGame(2, builder_sees=SEES, turn_steps=1)
     many.reset(options=PLACES)
     silence = np.zeros((2, 16), int)
 
     def step(action: int) -> Any:
-        for _ in range(turn_steps or 0):  # the architects' turn
-            many.step({"architect_0": silence, "builder_0": np.full(2, action)})
-        observations, rewards, ends, _, infos = many.step(
-            {"architect_0": silence, "builder_0": np.full(2, action)}
-        )
-        assert np.array_equal(
-            infos["architect_0"]["blocks"], (observations["builder_0"]["grid"] != 0).sum((1, 2, 3))
-        )
-        return seen(
-            observations["builder_0"], rewards["builder_0"], ends["builder_0"], lambda value: value[1]
-        )
+        for _ in range(2):  # the architects' turn, and the builders'
+            shown = many.step({"architect_0": silence, "builder_0": np.full(2, action)})
+        observations, rewards, ends, _, infos = shown
+        blocks = (observations["builder_0"]["grid"] != 0).sum((1, 2, 3))
+        assert np.array_equal(infos["architect_0"]["blocks"], blocks)
+        return seen(*(part["builder_0"] for part in (observations, rewards, ends)), lambda value: value[1])
 
     assert story(step, lambda blocks: many.unwrapped.edit(blocks, 1)) == expected
 

@@ -378,23 +378,6 @@ def test_torchrl_both_in_every_step(name: str) -> None:
         assert not data["builder", "action_mask"].all()
 
 
-@torchrl_filters
-@pytest.mark.parametrize("masked", [False, True])
-def test_torchrl_turns(masked: bool) -> None:
-    needs("torchrl")
-    torch = one_thread()
-    from torchrl.envs import PettingZooWrapper
-    from torchrl.envs.utils import check_env_specs
-
-    env = align(iglu_marl.env(**GAME, turn_steps=3), actions="discrete")
-    env = PettingZooWrapper(mask(env) if masked else env, use_mask=True)
-    check_env_specs(env)
-    data = env.rollout(60)
-    acting = torch.stack([data[agent, "mask"].flatten() for agent in ("architect_0", "builder_0")], dim=-1)
-    assert (acting.sum(dim=-1) == 1).all(), "one at a time"
-    assert acting[:5].tolist() == [[True, False], *[[False, True]] * 3, [True, False]] or acting[1, 1]
-
-
 TEAMS: dict[str, tuple[str | None, dict[str, Any]]] = {
     "1x1": (None, {}),
     "2x2": (None, {"architects": 2, "builders": 2, "builder_can_ask": True}),
@@ -445,22 +428,6 @@ def test_torchrl_plays_teams(team: str) -> None:
     assert (env.rollout(9)["agents", "mask"].sum(dim=-1) == 1).all(), "one at a time"
 
 
-@torchrl_filters
-def test_torchrl_keeps_to_the_masks_of_a_team() -> None:
-    needs("torchrl")
-    one_thread()
-    from torchrl.envs import PettingZooWrapper
-    from torchrl.envs.utils import check_env_specs
-
-    game = team_game(iglu_marl.parallel_env, "1x1", builders=2)
-    env = PettingZooWrapper(mask(align(game, actions="discrete")))
-    check_env_specs(env)
-    data = env.rollout(9)
-    assert data["builder", "action_mask"].shape == (6, 2, 19)
-    assert data["builder", "action_mask"].gather(-1, data["builder", "action"].unsqueeze(-1)).all()
-    assert not data["builder", "action_mask"].all()
-
-
 # ----------------------------------------------------------------------------------------------------------- SuperSuit
 
 
@@ -504,6 +471,3 @@ def test_one_policy_of_sb3_plays_both_by_supersuit() -> None:
     model = PPO("MlpPolicy", many, n_steps=32, batch_size=64, n_epochs=1, device="cpu")
     model.learn(256)
     assert model.num_timesteps == 256
-
-
-# --------------------------------------------------------------------------------------------------------------- cost

@@ -16,9 +16,7 @@ from gymnasium.utils.env_checker import check_env
 
 import iglu_marl
 from iglu_marl import ActionError, ConfigError, IgluMarlError, LanguageError, StateError, Task
-from iglu_marl.core.controls import ALL_CONTROLS
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.envs.documentation import spelled
 from iglu_marl.envs.language import SPELLINGS, LanguageGoal, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
@@ -344,18 +342,6 @@ def test_names_of_clevr_robot_stand_for_ours() -> None:
     assert SPELLINGS.keys() <= parameters.keys()
     inner = inspect.signature(LanguageGoal).parameters
     assert all(parameters[name].default == inner[name].default for name in inner if name != "env")
-
-
-def test_help_lists_the_spaces() -> None:
-    rows = [" ".join(line.split()) for line in (make_language_goal.__doc__ or "").splitlines()]
-    for name in ALL_CONTROLS:
-        default = "yes" if name == "walking" else "no"
-        assert f"{name} {default} {spelled(make(action_space=name).action_space)}" in rows
-    for obs_type in ("direct", "order_invariant", "image"):
-        for form in ("text", "tokens"):
-            for key, space in make(obs_type=obs_type, goal_in_obs=form).observation_space.items():
-                assert any(row.startswith(key) and row.endswith(spelled(space)) for row in rows)
-    assert not any(row.startswith("tasks ") for row in rows)
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])

@@ -237,21 +237,6 @@ def test_a_config_for_a_view_is_taken_there() -> None:
         assert make(config="craft", **({"chat": "tokens"} if view == "vector" else {})).config.architects == 3
 
 
-def test_keywords_of_the_tools_never_raise() -> None:
-    theirs: dict[str, Any] = {
-        "right_placement_scale": 2.0, "wrong_placement_scale": 0.5, "name": "x", "fake": True, "size_reward": True,
-        "render_size": (32, 32), "discretize": False, "select_and_place": True, "action_space": "flying",
-    }  # fmt: skip
-    for name in (PLAIN, VECTOR):
-        gym.make(name, compat="iglu2022", render=False, vector_state=True, **theirs)
-        many = gym.make_vec(
-            name, num_envs=2, vectorization_mode="vector_entry_point", compat="iglu2022", **theirs
-        )
-        many.close()
-    with pytest.raises(ConfigError, match="turn_steps"):
-        gym.make(PLAIN, compat="iglu2022", turn_steps=3)
-
-
 @pytest.mark.parametrize("field", ["builder_sees", "architect_sees"])
 @pytest.mark.parametrize(("given", "meant"), [("agentPos", "pose"), ("chat", "dialog"), ("gird", "grid")])
 def test_a_key_that_is_no_sight_leads_to_the_sight(field: str, given: str, meant: str) -> None:

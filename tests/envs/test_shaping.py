@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from probing import LONE_VIEWS, PAIR_VIEWS, driven
 
 import iglu_marl
 from iglu_marl import ConfigError, GameConfig, Recorder, Schedule, Task, Worlds
@@ -40,77 +41,39 @@ Story = list[tuple[dict[str, Any], float, float | None]]
 """Observation of the builder, its reward, and the architect's, step by step."""
 
 
-def alone(many: bool, options: dict[str, Any]) -> Story:
-    more = {**options, **SHOWN, "target_in_obs": True, "max_steps": len(ACTIONS)}
-    env: Any = (
-        gym.make_vec(VECTOR, num_envs=3, grid_dtype="int32", **more) if many else gym.make(VECTOR, **more)
-    )
-    env.reset(seed=0, options=OPTIONS)
-    story: Story = []
+def story(view: str, options: dict[str, Any], builders: int = 1, architects: int = 1) -> Story:
+    """The first builder's story in a game of agents that see the target."""
+    more: dict[str, Any] = {**options, **SHOWN, "max_steps": len(ACTIONS)}
+    if view in LONE_VIEWS:
+        more["target_in_obs"] = True
+    else:
+        chat = CHAT if architects else {"chat": "tokens"}  # without them, nobody speaks
+        more |= {**chat, "sees": SEES_ALL, "max_turns": None, "builders": builders, "architects": architects}
+    more |= {"grid_dtype": "int32"} if view in ("vector", "games") else {}
+    _, act = driven(view, OPTIONS, **more)
+    rows: Story = []
     for action in ACTIONS:
-        seen, reward, *_ = env.step(np.full(3, action) if many else action)
-        seen = {key: seen[key][2] if many else seen[key] for key in SMALL}
-        story.append((seen, float(reward[2] if many else reward), None))
-    return story
-
-
-def together(view: str, options: dict[str, Any], builders: int = 1, architects: int = 1) -> Story:
-    """The first builder's story in a game of agents that see the target; others stand still."""
-    kinds: dict[str, Any] = {"aec": iglu_marl.raw_env, "parallel": iglu_marl.parallel_env}
-    more: dict[str, Any] = {
-        **options,
-        **SHOWN,
-        **CHAT,
-        "sees": SEES_ALL,
-        "max_steps": len(ACTIONS),
-        "max_turns": None,
-    }
-    if not architects:  # nobody speaks
-        more = {key: value for key, value in more.items() if key not in CHAT or key == "chat"}
-    more |= {"builders": builders, "architects": architects} | ({"turn_steps": 1} if view == "aec" else {})
-    env = kinds[view](**more) if view in kinds else VectorGame(3, grid_dtype="int32", **more)
-    env.reset(seed=0, options=OPTIONS)
-    story: Story = []
-    for action in ACTIONS:
-        moves = {agent: np.zeros(1, int) if agent.startswith("a") else 0 for agent in env.possible_agents}
-        moves["builder_0"] = action
-        if view == "aec":
-            rewards = dict.fromkeys(env.possible_agents, 0.0)
-            for agent in env.possible_agents:
-                env.step(moves[agent])
-                for name, reward in env.rewards.items():
-                    rewards[name] += reward
-            seen = env.observe("builder_0")
-        elif view == "parallel":
-            seen, rewards, *_ = env.step(moves)
-            seen = seen["builder_0"]
-        else:
-            seen, rewards, *_ = env.step({agent: np.array([move] * 3) for agent, move in moves.items()})
-            seen = {key: value[2] for key, value in seen["builder_0"].items()}
-            rewards = {agent: reward[2] for agent, reward in rewards.items()}
-        paid = float(rewards["architect_0"]) if architects else None
-        story.append(({key: seen[key] for key in SMALL}, float(rewards["builder_0"]), paid))
-    return story
+        seen, paid, *_ = act(action)
+        architect = float(paid["architect_0"]) if "architect_0" in paid else None
+        rows.append(({key: seen[key] for key in SMALL}, float(paid["builder_0"]), architect))
+    return rows
 
 
 @pytest.mark.parametrize(
     "options", [{}, {"shaping": True}, {"shaping": {"yaw": 1, "aim": 2}, "shaping_scale": 0.5}], ids=str
 )
 def test_every_view_shows_and_pays_the_same(options: dict[str, Any]) -> None:
-    first = alone(False, options)
-    own = [reward for _, reward, _ in alone(False, {})]
+    first = story("single", options)
+    own = [reward for _, reward, _ in story("single", {})]
     assert any(own)
     assert bool(options) == ([reward for _, reward, _ in first] != own)
     views = {
-        "vector": alone(True, options),
-        **{view: together(view, options) for view in ("aec", "parallel", "games")},
-        "team of two": together("parallel", options, builders=2),
-        "games of a team": together("games", options, builders=2),
-        "team in turns": together("aec", options, builders=2),
-        "without architects": together("games", options, architects=0),
+        **{view: story(view, options) for view in ("vector", *PAIR_VIEWS)},
+        **{f"two builders, {view}": story(view, options, builders=2) for view in PAIR_VIEWS},
+        "without architects": story("games", options, architects=0),
     }
-    for view, story in views.items():
-        for step, ((seen, reward, paid), (expected, amount, _)) in enumerate(zip(story, first, strict=True)):
+    for view, rows in views.items():
+        for step, ((seen, reward, paid), (expected, amount, _)) in enumerate(zip(rows, first, strict=True)):
             for key in SMALL:
                 np.testing.assert_array_equal(seen[key], expected[key], f"{key} of {view} in step {step}")
             assert reward == pytest.approx(amount, abs=1e-12), (view, step)
@@ -237,27 +200,19 @@ def test_goals_in_words_are_not_shaped() -> None:
         assert rewards["architect_0"] == rewards["builder_0"]
 
 
-def test_it_is_annealed_by_a_schedule() -> None:
-    """Turning towards the block pays 5 / 90 of the scale of the episode, in every view."""
-    start = Task("", [(5, -1, 0, 1)], invariant=False, pose=(0, -0.25, 0, 0, 0))
-    scale = Schedule(((0, 1), (4, 0)))
-    options: dict[str, Any] = {"tasks": start, "max_steps": 2, "shaping": {"yaw": 1}, "shaping_scale": scale}
-    one = gym.make(VECTOR, **options)
-    many = gym.make_vec(VECTOR, num_envs=2, autoreset_mode="SameStep", **options)
-    pair = iglu_marl.parallel_env(**options)
-    many.reset(seed=0)
+@pytest.mark.parametrize("view", [*LONE_VIEWS, *PAIR_VIEWS])
+def test_it_is_annealed_by_a_schedule(view: str) -> None:
+    """Turning towards the block pays 5 / 90 of the scale of the episode."""
+    task = Task("", [(5, -1, 0, 1)], invariant=False, pose=(0, -0.25, 0, 0, 0))
+    options: dict[str, Any] = {"tasks": task, "max_steps": 2, "shaping": {"yaw": 1}}
+    env, act = driven(view, {}, shaping_scale=Schedule(((0, 1), (4, 0))), **options)
     for expected in (1, 0.5, 0):
-        one.reset(seed=0)
-        pair.reset(seed=0)
-        assert one.step(13)[1] == pytest.approx(expected * 5 / 90)
-        assert one.step(13)[1] == 0
-        assert many.step(np.full(2, 13))[1] == pytest.approx([expected * 5 / 90] * 2)
-        assert not many.step(np.full(2, 13))[1].any()
-        assert pair.step({"architect_0": "", "builder_0": 13})[1]["builder_0"] == pytest.approx(
-            expected * 5 / 90
-        )
-        pair.step({"architect_0": "", "builder_0": 13})
-    assert pair.episode.played_config.shaping_scale == 0
+        assert act(13)[1]["builder_0"] == pytest.approx(expected * 5 / 90)
+        assert act(13)[1]["builder_0"] == 0
+        if view in ("vector", "games"):
+            act(0)  # begins the next episode
+        else:
+            env.reset()
 
 
 @pytest.mark.parametrize("many", [False, True])

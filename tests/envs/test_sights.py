@@ -13,7 +13,7 @@ import iglu_marl
 from iglu_marl import ConfigError, Pose, Recorder, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.conventions import OWN
-from iglu_marl.core.grid import MIN_Y
+from iglu_marl.core.grid import MIN_Y, index_of
 from iglu_marl.core.kernels.records import (
     CONTROL,
     FLYING,
@@ -89,6 +89,22 @@ def test_aim_is_where_the_hands_act(seed: int) -> None:
     # The hit is as far as the distance says, give or take a cell and a sample.
     far = np.linalg.norm(aim[:, 1:4] - eyes, axis=1)
     assert (np.abs(far - aim[:, 7])[~nothing] < np.sqrt(3) / 2 + 0.2).all()
+
+
+def test_the_aim_is_the_first_block_on_the_line_of_sight() -> None:
+    worlds = Worlds(4)
+    poses = [(0, 0, 0, 0, 0), (0, 0, 0, 90, 0), (0, 0, 0, 180, 0), (0, 1, 0, 0, -90)]
+    for number, pose in enumerate(poses):
+        worlds.spawn(number, Task("", [(5, -1, 5, 1)]), pose=pose)
+        for cell, color in (((0, 0, -3), 4), ((0, 0, -4), 5), ((0, -1, 0), 2)):
+            worlds.grid[number][index_of(cell)] = color
+    sights = make_sights(4, ("aim",))
+    see_many(worlds.state, sights, 0, 4)
+    assert sights.aim[0, :7].tolist() == [1, 0, 0, -3, 0, 0, -2]
+    assert sights.aim[1].tolist() == sights.aim[2].tolist() == [0] * 8
+    assert sights.aim[3, :7].tolist() == [1, 0, -1, 0, 0, 0, 0]
+    # a face is half a cell before the middle; rays go by samples
+    assert sights.aim[[0, 3], 7] == pytest.approx([2.5, 1.5], abs=0.13)
 
 
 def turned(cells: np.ndarray, pose: np.ndarray, radius: int) -> np.ndarray:

@@ -367,31 +367,6 @@ def test_a_seed_gives_the_same_tasks_whatever_was_drawn_before(tasks: Any) -> No
     assert env.tasks[1] == fresh[0][1]
 
 
-def test_a_state_leads_another_environment_on_the_same_way() -> None:
-    one, other = (make(count=3, tasks=list(FEW), max_steps=2) for _ in range(2))
-    one.reset(seed=1)
-    other.reset(seed=9)
-    other.reset()
-    for _ in range(2):
-        one.step(np.zeros(3, int))  # all episodes are over then
-    other.set_state(one.get_state())
-    for _ in range(7):
-        for ours, theirs in zip(
-            other.step(np.zeros(3, int))[:4], one.step(np.zeros(3, int))[:4], strict=True
-        ):
-            same(ours, theirs)
-        assert other.tasks.tolist() == one.tasks.tolist()
-
-
-def test_another_list_of_tasks_is_drawn_from_at_once() -> None:
-    env = make(count=6, tasks=list(FEW))
-    env.reset(seed=0)
-    few = [Task(str(i), [(0, -1, 0, 1)]) for i in range(2)]
-    env.set_task_generator(few)
-    drawn = [task for _ in range(5) if env.reset() for task in env.tasks]
-    assert {few.index(task) for task in drawn} == {0, 1}
-
-
 def test_tasks_and_poses_for_each_world() -> None:
     env = make(count=3)
     tasks = [Task(f"<Architect> {i}", [(i, -1, 0, 1)]) for i in range(3)]

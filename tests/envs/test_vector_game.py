@@ -242,35 +242,6 @@ def test_many_threads_many_games() -> None:
     many.close()
 
 
-def test_same_step_autoreset_reports_the_end() -> None:
-    ours, other = make(autoreset_mode="SameStep"), make()
-    ours.reset(2)
-    other.reset(2)
-    rng = np.random.default_rng(1)
-    ended = 0
-    for _ in range(11):  # no game begins anew in `other` before its twelfth step
-        actions = sampled(ours, rng)
-        seen, rewards, ends, stops, infos = ours.step(actions)
-        last, expected, *_, last_infos = other.step(actions)
-        over = ends[BUILDER] | stops[BUILDER]
-        for agent in AGENTS:
-            assert (rewards[agent] == expected[agent]).all()
-            for game in np.flatnonzero(over):
-                assert infos[agent]["_final_obs"][game]
-                for key, value in infos[agent]["final_obs"][game].items():
-                    assert np.array_equal(value, last[agent][key][game])
-                for key, values in infos[agent]["final_info"].items():
-                    if key.startswith("_"):
-                        assert (values == over).all()
-                        continue
-                    assert values[game] == last_infos[agent][key][game]
-        assert not seen[ARCHITECT]["dialog"][over].any()
-        ended += int(over.sum())
-        if over.any():
-            break
-    assert ended
-
-
 def test_same_step_begins_with_an_empty_dialogue() -> None:
     games = make(2, autoreset_mode="SameStep", max_steps=2, dialog_length=8)
     games.reset(0)
@@ -281,17 +252,6 @@ def test_same_step_begins_with_an_empty_dialogue() -> None:
         lengths.append(np.count_nonzero(shown[0]))
         assert shown.tolist() == [[*[mark, 9, 5] * (lengths[-1] // 3), *[0] * (8 - lengths[-1])]] * 2
     assert lengths == [3, 0, 3, 0, 3]
-
-
-def test_disabled_waits_for_a_reset() -> None:
-    games = make(autoreset_mode="Disabled", max_steps=1)
-    games.reset(0)
-    actions = {agent: games.batched_action_space(agent).sample() for agent in AGENTS}
-    games.step(actions)
-    with pytest.raises(StateError, match="world 0 is over"):
-        games.step(actions)
-    games.reset(options={"reset_mask": np.ones(4, bool)})
-    games.step(actions)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from gymnasium.vector import VectorEnv
 from probing import frozen
 
-from iglu_marl import ConfigError, PoseError, RenderError, StateError, Task, parallel_env
+from iglu_marl import ConfigError, RenderError, StateError, parallel_env
 from iglu_marl.envs import VectorGame
 from iglu_marl.language.goals import GoalSpace, GoalTasks
 
@@ -118,23 +118,6 @@ def test_words_are_paid_in_the_step_in_which_they_are_said() -> None:
         assert rewards["builder_0"][0] == rewards["builder_1"][0] == 0.0
 
 
-def test_poses_of_builders_are_not_taken_for_poses_of_games() -> None:
-    task = Task("", [(0, -1, 0, 1)], pose=POSES[:2])
-    many = VectorGame(2, builders=2, builder_sees=PLAIN, max_steps=1, max_turns=None, tasks=task)
-
-    def places(seen: Any) -> list[Any]:
-        return [seen[agent]["agentPos"][:, 0].tolist() for agent in ("builder_0", "builder_1")]
-
-    both = {"builder_0": (1, 0, 1, 0, 0), "builder_1": (2, 0, 1, 0, 0)}
-    for pose in (both, [both, both], [list(both.values())] * 2):
-        assert places(many.reset(seed=0, options={"pose": pose})[0]) == [[1, 1], [2, 2]]
-    idle = {agent: np.zeros_like(many.batched_action_space(agent).sample()) for agent in many.possible_agents}
-    many.step(idle)
-    assert places(many.step(idle)[0]) == places(many.reset(seed=0)[0])  # those of the task
-    with pytest.raises(PoseError, match="of the games or of the builders"):
-        many.reset(options={"pose": list(both.values())})
-
-
 def test_a_team_is_restored() -> None:
     options: Any = {
         "architects": 2, "builders": 2, "builder_can_ask": True, "builder_sees": PLAIN, "max_steps": 20,
@@ -199,8 +182,8 @@ def test_a_copy_of_a_team_continues_as_the_original(team: str, way: str) -> None
     assert frozen(twin.reset(seed=4)) == frozen(many.reset(seed=4))
 
 
-@pytest.mark.parametrize("team", ["division", "assistant", "craft"])
-def test_same_step_gives_the_end_as_gymnasium_does(team: str) -> None:
+@pytest.mark.parametrize("team", [None, "division", "assistant", "craft"])
+def test_same_step_gives_the_end_as_gymnasium_does(team: str | None) -> None:
     """`infos` of each agent are what Gymnasium's vector environments make of the infos of single games."""
     options: dict[str, Any] = {**TOKENS, "max_steps": 3, "max_turns": None}
     many = VectorGame(3, team, **options, autoreset_mode="SameStep")

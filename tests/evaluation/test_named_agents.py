@@ -163,12 +163,6 @@ def test_what_cannot_work_is_refused_before_a_game(
     assert not Counted.games
 
 
-def test_one_game_is_refused_as_well() -> None:
-    env = iglu_marl.raw_env(tasks=FAR)
-    with pytest.raises(AgentError, match=r"no utterances of an architect, .*'far'"):
-        iglu_marl.play(env, agents_for(env, "replay"))
-
-
 def test_silence_is_said_under_the_tables(tmp_path: Path) -> None:
     """Zeros and hundreds that no message led to do not look like results of a conversation."""
     words: list[str] = []

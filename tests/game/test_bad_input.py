@@ -36,7 +36,7 @@ from iglu_marl import (
 )
 from iglu_marl.core.arguments import as_flag, as_number
 from iglu_marl.core.controls import CONTROLS, Controls
-from iglu_marl.core.grid import as_grid, blocks_to_grid, cell_index, color_id, color_name, grid_to_blocks
+from iglu_marl.core.grid import as_grid, blocks_to_grid, color_id, color_name, grid_to_blocks
 from iglu_marl.core.task import as_task
 from iglu_marl.envs import GridworldEnv
 from iglu_marl.tasks import BundledTasks, CustomTasks, SpawnPoses, TaskSet
@@ -152,11 +152,6 @@ def test_blocks(bad: str) -> None:
 )
 def test_values(call: Callable[[], Any], error: type[IgluMarlError], words: tuple[str, ...]) -> None:
     refuses(call, error, *words)
-
-
-@pytest.mark.parametrize(("x", "y", "z"), [(6, 0, 0), (0, -2, 0), (0, 8, 0), (0, 0, -6)])
-def test_cells_outside(x: int, y: int, z: int) -> None:
-    refuses(lambda: cell_index(x, y, z), GridError, str((x, y, z)), expects=False)
 
 
 # ------------------------------------------------------------------------------------------------- poses
@@ -469,15 +464,6 @@ def test_step_before_reset(view: str) -> None:
     assert Player(game, 1).moves(game, 30) == Player(game, 1).moves(begun(view, 1, **story_options(view)), 30)
 
 
-def test_step_before_reset_in_the_wrapper() -> None:
-    """There PettingZoo's own wrapper answers first."""
-    game = VIEWS["env"]()
-    with pytest.raises(Exception, match="reset"):
-        game.step("hello")
-    game.reset(seed=1)
-    game.step("hello")
-
-
 @pytest.mark.parametrize("view", ["raw_env", "parallel_env", *IDS])
 @pytest.mark.parametrize("way", ["terminated", "truncated"])
 def test_step_after_the_end(view: str, way: str) -> None:
@@ -772,19 +758,6 @@ def test_config(field: str) -> None:
 )
 def test_keyword_arguments_of_one_agent(name: str, options: dict[str, Any]) -> None:
     refuses(lambda: gym.make(name, **options), AgentError if "architect" in options else ConfigError)
-
-
-@pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
-def test_keyword_arguments_of_two_agents(view: str) -> None:
-    for options in (
-        {"max_step": 5},
-        {"target_in_obs": True},
-        {"action_space": "walking"},
-        {"vector_state": True},
-    ):
-        refuses(lambda options=options: VIEWS[view](**options), ConfigError, next(iter(options)), "max_steps")
-    refuses(lambda: VIEWS[view](5), ConfigError, "5", "GameConfig")
-    refuses(lambda: VIEWS[view]({"max_steps": 5}), ConfigError, "GameConfig")
 
 
 def test_a_config_is_frozen() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from probing import LONE_VIEWS, PAIR_VIEWS, driven
 
-import iglu_marl
 from iglu_marl import ConfigError, Pose, Recorder, Schedule, StateError, Task
-from iglu_marl.envs import VectorGame
 from iglu_marl.recording import read_recording, replay
 
 # Any block is a wrong one; the builder looks at the floor.
@@ -76,34 +75,17 @@ def test_the_price_rises_from_episode_to_episode_and_stays_within_one() -> None:
     assert env.get_state().clock.tolist() == [[6], [2]]  # type: ignore[attr-defined]
 
 
-def test_every_view_goes_by_its_clock() -> None:
-    story: list[list[float]] = []
-    for mode in ("vector_entry_point", "sync"):
-        envs = gym.make_vec("IGLUGridworldVector-v0", num_envs=2, vectorization_mode=mode, **OPTIONS)
-        envs.reset(seed=0)
-        paid = []
-        for act in (PLACE, WAIT, WAIT) * 3:  # the third step begins the next episode
-            paid.append(-float(envs.step(np.full(2, act))[1][0]))
-        story.append(paid)
-    assert story[0] == story[1] == [0, 0, 0, 1, 0, 0, 2, 0, 0]
-    pair, turns = (make(**OPTIONS, chat="tokens") for make in (iglu_marl.parallel_env, iglu_marl.raw_env))
-    games, silence, prices = VectorGame(1, **OPTIONS), np.zeros((1, 16), int), []
-    games.reset(0)
+@pytest.mark.parametrize("view", [*LONE_VIEWS, *PAIR_VIEWS])
+def test_every_view_goes_by_its_clock(view: str) -> None:
+    env, act = driven(view, {}, **OPTIONS)
+    prices = []
     for _ in range(3):
-        pair.reset()
-        turns.reset()
-        for act in (PLACE, WAIT):
-            moves = {"architect_0": silence, "builder_0": np.array([act])}
-            paid_in = [games.step(moves)[1]["builder_0"][0]]
-            paid_in.append(pair.step({"architect_0": silence[0], "builder_0": act})[1]["builder_0"])
-            if turns.agent_selection == "architect_0":
-                turns.step(silence[0])
-            turns.step(act)
-            paid_in.append(turns.rewards["builder_0"])
-            assert len(set(paid_in)) == 1
-            if act == PLACE:
-                prices.append(-paid_in[0])
-        games.step(moves)  # begins the next
+        prices.append(-act(PLACE)[1]["builder_0"])
+        assert act(WAIT)[1]["builder_0"] == 0
+        if view in ("vector", "games"):
+            act(WAIT)  # begins the next episode
+        else:
+            env.reset()
     assert prices == [0, 1, 2]
 
 

@@ -8,7 +8,6 @@ import pickle
 import warnings
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from probing import Player, frozen
@@ -138,16 +137,6 @@ def test_builders_act_in_their_order_within_a_step() -> None:
     stepped(game, builder_0=16)
     *_, infos = stepped(game, builder_0=16, builder_1=16)
     assert np.count_nonzero(aimed.grid[0]) <= 1
-
-
-def test_no_block_is_placed_into_the_body_of_another() -> None:
-    facing = (0.0, 0.0, 1.0, 0.0, -45.0)
-    for other, event in ((BODY, "place: builder in the way"), ((4.0, 0.0, 4.0, 0.0, 0.0), "placed")):
-        game = parallel_env(builders=2, builder_sees=PLAIN)
-        game.reset(options={"task": sampled(1), "pose": [facing, other]})
-        *_, infos = stepped(game, builder_0=17)
-        assert infos["builder_0"]["event"] == event
-        assert infos["builder_1"]["event"] == "nothing"
 
 
 def test_bodies_do_not_block_the_way() -> None:
@@ -619,21 +608,3 @@ def test_turns_without_architects_follow_each_other() -> None:
 
 
 # --- what has no teams yet -------------------------------------------------------------------------------------
-
-
-def test_what_has_no_teams_says_so() -> None:
-    for option in (
-        {"architects": 2},
-        {"builders": 2},
-        {"sees": {"architect_0": "half:north"}},
-        {"hearers": {"architect_0": ()}},
-        {"inventories": {"builder_0": {"red": 1}}},
-    ):
-        (name,) = option
-        refused = pytest.raises(ConfigError, match=f"{name} is .* use iglu_marl.env or parallel_env")
-        for call in (
-            lambda option=option: gym.make("IGLUGridworld-v0", **option),
-            lambda option=option: gym.make_vec("IGLUGridworldVector-v0", num_envs=2, **option),
-        ):
-            with refused:
-                call()

@@ -26,7 +26,7 @@ from iglu_marl import (
     raw_env,
     replay,
 )
-from iglu_marl.agents import RandomArchitect, RandomBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
+from iglu_marl.agents import RandomArchitect, RandomBuilder, ScriptedArchitect, ScriptedBuilder
 from iglu_marl.benchmark import find, make, run, verify
 from iglu_marl.benchmark.batches import judged_many
 from iglu_marl.benchmark.games import judged
@@ -337,9 +337,3 @@ def test_the_benchmark_does_not_verify_a_game_with_an_edit(edit: str, tmp_path: 
     path.write_text(json.dumps(result), "utf-8")
     with pytest.raises(DataError, match="cannot be replayed"):
         verify(path)
-
-
-def test_other_games_are_measured() -> None:
-    env = raw_env(**PLAIN)
-    assert play(env, agents_for(env), seed=0).edits == 0
-    assert len(iglu_marl.evaluate("scripted", "scripted", PLAIN["tasks"], progress=False).rows) == 1

@@ -46,7 +46,7 @@ from iglu_marl.language.grammar.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording
 from iglu_marl.recording.action_logs import LogSkip, write_action_logs
 from iglu_marl.recording.offline import write_episodes, write_minari
-from iglu_marl.recording.recorded_env import RecordedEnv, read_script, script_options
+from iglu_marl.recording.recorded_env import RecordedEnv, read_script
 
 pytestmark = pytest.mark.system
 
@@ -461,16 +461,6 @@ def games_with_codec(path: Path) -> Path:
 def test_options_that_are_none(value: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the option 'recording' cannot be read"):
         read_script(value)
-
-
-def test_scripts_come_back(tmp_path: Path) -> None:
-    (recording, _) = read_recording(games(tmp_path / "a.jsonl"))
-    script = read_script(script_options(recording, "architect_0")["recording"])
-    assert (script.seed, script.task, script.pose) == (0, TASKS[0], recording.header["pose"])
-    acted = [move.actions[Role.BUILDER] for move in recording.moves if Role.BUILDER in move.actions]
-    assert len(script.partner) == len(acted)
-    for one, other in zip(script.partner, acted, strict=True):
-        assert_equal(one, other)
 
 
 # --------------------------------------------------------------------------------------------------- the command

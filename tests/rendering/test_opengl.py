@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import pickle
@@ -16,12 +17,11 @@ from functools import partial
 import numpy as np
 import pytest
 from requirements import ROOT, require
-from witness import compare, heap, many_scenes, random_grid
+from witness import check_golden_frames, compare, heap, many_scenes, random_grid
 
 import iglu_marl
 from iglu_marl import GameConfig
 from iglu_marl.core.errors import ConfigError, RenderError
-from iglu_marl.core.grid import blocks_to_grid, from_iglu2022_ids
 from iglu_marl.envs.base import make_renderer
 from iglu_marl.rendering import Painter, orbit
 from iglu_marl.rendering.colors import REMOVED
@@ -175,18 +175,8 @@ def test_round_poses(gl):
 
 @pytest.mark.parametrize("size", [64, 256])
 def test_golden_frames(description, shared, size):
-    data = np.load(shared / "golden" / f"pov{size}.npz")
-    eyes = OpenGLRenderer()
-    shares = []
-    for number, golden in enumerate(data["frames"]):
-        blocks = data["blocks"][data["offsets"][number] : data["offsets"][number + 1]]
-        grid = from_iglu2022_ids(blocks_to_grid(blocks.tolist()))
-        pose = np.concatenate([data["position"][number], data["yawpitch"][number]])
-        drawn = eyes.render_grid(grid, pose, (size, size))
-        shares.append((np.abs(drawn.astype(int) - golden.astype(int)) <= 12).all(axis=2).mean())
-    eyes.close()
-    assert np.mean(shares) >= 0.999
-    assert min(shares) >= 0.99
+    with contextlib.closing(OpenGLRenderer()) as eyes:
+        check_golden_frames(shared, size, eyes)
 
 
 # --- the Renderer protocol -------------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from witness import cast, random_grid, scenes
+from witness import cast, check_golden_frames, random_grid, scenes
 
 from iglu_marl.core.errors import GridError, RenderError
-from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, from_iglu2022_ids
+from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.rendering import Painter, palette
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Lens, picture_shape
@@ -67,17 +67,7 @@ def test_recorded_pictures():
 
 @pytest.mark.parametrize("size", [64, 256])
 def test_golden_frames(shared, size):
-    data = np.load(shared / "golden" / f"pov{size}.npz")
-    shares = []
-    for number, golden in enumerate(data["frames"]):
-        blocks = data["blocks"][data["offsets"][number] : data["offsets"][number + 1]]
-        grid = from_iglu2022_ids(blocks_to_grid(blocks.tolist()))
-        pose = np.concatenate([data["position"][number], data["yawpitch"][number]])
-        painted = Painter().render_grid(grid, pose, (size, size))
-        near = np.abs(painted.astype(int) - golden.astype(int)) <= 12
-        shares.append(near.all(axis=2).mean())
-    assert np.mean(shares) >= 0.999
-    assert min(shares) >= 0.99
+    check_golden_frames(shared, size, Painter())
 
 
 def test_palette_is_the_golden_one(shared):

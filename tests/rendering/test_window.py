@@ -328,10 +328,6 @@ def test_render_mode_human(on_screen, tmp_path: Path):
     assert (first != second).any(axis=2).mean() > 0.2
     green = (66, 200, 130)
     assert (second[:60] == green).all(axis=2).sum() > (first[:60] == green).all(axis=2).sum() + 50
-    if folder := os.environ.get("IGLU_MARL_PICTURES"):
-        from iglu_marl.rendering import write_png
-
-        write_png(Path(folder) / "onlooker.png", second)
     press("escape", "\x1b")
     env.step(0)
     assert window.closed

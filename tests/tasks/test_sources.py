@@ -233,18 +233,6 @@ def test_damaged_dumps_are_refused(tmp_path):
 # -- custom tasks
 
 
-def test_custom_tasks_as_documented():
-    custom_grid = np.zeros((9, 11, 11))
-    custom_grid[:3, 5, 5] = 1
-    conversation = "<Architect> Please, build a stack of three blue blocks somewhere.\n<Builder> Sure."
-    source = CustomTasks([(conversation, custom_grid)])
-    task = source.sample()
-    assert task.chat == conversation
-    assert grid_to_blocks(task.target_grid) == [(0, -1, 0, 1), (0, 0, 0, 1), (0, 1, 0, 1)]
-    assert task.ids is None
-    assert len(source) == 1
-
-
 def test_custom_tasks_of_every_kind():
     session = Subtasks(["x", "y"], [ONE, TWO])
     source = CustomTasks([("a", ONE), TASK, session, ["b", TWO]], ids="iglu2022")
@@ -855,18 +843,3 @@ def test_unknown_presets_are_refused(preset, tmp_path):
 
 
 # -- constants
-
-
-def test_colors_of_the_documentation_and_of_the_2022_tools():
-    expected = {0: "air", 1: "blue", 2: "yellow", 3: "green", 4: "orange", 5: "purple", 6: "red"}
-    assert const.id2color == expected
-    assert const.color2id["red"] == 6
-    assert list(const.id2color_iglu2022.values()) == [
-        "air",
-        "blue",
-        "green",
-        "red",
-        "orange",
-        "purple",
-        "yellow",
-    ]

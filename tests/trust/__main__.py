@@ -16,7 +16,6 @@ from trust.driver import ROOT
 # Driver -> its further arguments, in full and in quick runs.
 DRIVERS: dict[str, tuple[list[str], list[str]]] = {
     "worlds": ([], ["--quick"]),
-    "views": ([], ["--quick"]),
     "fuzz": ([], ["--quick", "--target", "zip", "--target", "LLM reply", "--target", "action"]),
     "names": ([], ["--quick"]),
     "soak": (["--amount", "300"], ["--quick"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -32,7 +31,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.system]
 
 TWO = Task("", blocks_to_grid([(0, -1, -1, 6), (0, 0, -1, 1)]), invariant=False, task_id="two")
 HOSTILE = "<img src=x onerror='window.hacked=1'></span><script>window.hacked=1</script> &amp;"
-KEEP = os.environ.get("IGLU_MARL_PICTURES")  # a folder: pictures of the screens, to be looked at
 
 
 @contextmanager
@@ -81,16 +79,10 @@ def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield started
 
 
-def keep(window: Browser, name: str) -> None:
-    if KEEP:
-        (Path(KEEP) / f"{name}.png").write_bytes(window.picture())
-
-
 def begin(window: Browser, address: str, role: str, partner: str) -> None:
     """Through the lobby into a game."""
     window.open(f"{address}/")
     window.wait("return document.body.dataset.ready === 'yes'")
-    keep(window, f"lobby-{role}")
     window.run(f"document.querySelector('input[value={role}]').click()")
     window.run(f"document.getElementById('partner').value = '{partner}'")
     window.run("document.getElementById('start').click()")
@@ -111,7 +103,6 @@ def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: 
     phone.emulate(390, 844)
     begin(window, address, "builder", "person")
     window.wait("return document.getElementById('waitlink') !== null")
-    keep(window, "waiting")
     phone.open(window.run("return document.getElementById('waitlink').value"))
     entered(phone)
     for each in (window, phone):
@@ -129,7 +120,6 @@ def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: 
     window.wait("return document.querySelectorAll('#lines li').length === 1")
     assert window.run("return document.querySelector('#lines li span').textContent") == HOSTILE
     assert window.run("return document.getElementById('lines').dataset.typing") is None
-    keep(phone, "architect-phone")
     window.run("document.getElementById('skip').click()")
     window.click("#view")
     window.wait("return play.hands.locked")
@@ -139,14 +129,12 @@ def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: 
     window.press("6")
     window.press("e")
     window.wait("return play.world.grid.some((cell) => cell === 6)")
-    keep(window, "builder-placed")
     window.press("1")
     window.run("play.hands.turn(0, 27)")
     window.press("e")
     window.wait("return play.state.status.state === 'over'")
-    for each, name in ((window, "builder"), (phone, "architect")):
+    for each in (window, phone):
         each.wait("return document.getElementById('veiltitle').textContent === 'Complete!'")
-        keep(each, f"{name}-over")
         assert each.run("return window.hacked") is None
         assert each.messages() == []
     assert window.run("return play.world.target_grid") is None
@@ -164,10 +152,8 @@ def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: 
     window.open(f"{address}/gallery")
     window.wait("return document.querySelectorAll('#games li').length === 1")
     assert "A person explains, a person builds" in window.run("return document.body.textContent")
-    keep(window, "gallery")
     phone.open(f"{address}/gallery")
     phone.wait("return document.querySelectorAll('#games li').length === 1")
-    keep(phone, "gallery-phone")
     assert phone.run("return document.documentElement.scrollWidth") <= 390
     assert window.messages() == []
 
@@ -201,7 +187,6 @@ def test_one_who_goes_to_another_page_is_away(window: Browser, phone: Browser, a
     assert phone.run("return document.getElementById('who').checkVisibility()")  # that one watches
     window.open(f"{address}/")
     phone.wait("return play.state.status.state === 'paused'")
-    keep(phone, "watching-away")
     assert "builder is away" in phone.run("return document.getElementById('veiltitle').textContent")
     window.back()
     entered(window)
@@ -218,7 +203,6 @@ def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> N
     assert phone.run("return play.camera.azimuth") != azimuth
     phone.run("document.getElementById('help').click()")
     phone.wait("return document.querySelectorAll('.examples button').length > 10", 40)
-    keep(phone, "architect-help")
     phone.run("document.getElementById('helpcard').close()")
     say(phone, "Place a red block one north of the middle.")
     phone.wait("return play.world.score[0] === 1", 30)
@@ -231,7 +215,6 @@ def test_what_the_grammar_reads_is_shown_and_completed(window: Browser, address:
     shown = "return [...document.querySelectorAll('#sentences li')].map((one) => one.textContent)"
     begin(window, address, "architect", "scripted")
     window.wait("return document.querySelectorAll('#sentences li').length > 10", 40)
-    keep(window, "page-sentences")
     assert all(parse(sentence) for sentence in window.run(shown))
     window.click("#words")
     for letter in "put a yellow b":
@@ -241,7 +224,6 @@ def test_what_the_grammar_reads_is_shown_and_completed(window: Browser, address:
     assert all(one.startswith("put a yellow block ") and parse(one) for one in completions)
     window.press("down")
     window.press("down")
-    keep(window, "page-completions")
     active = "return document.getElementById(words.getAttribute('aria-activedescendant'))?.textContent"
     assert window.run(active) == completions[1]
     window.press("up")
@@ -279,7 +261,6 @@ def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:
         begin(window, address, "architect", "pov-walker-v2")
         say(window, "Place a red block two north of the middle.")
         window.wait("return play.world.grid.some((cell) => cell !== 0)", 60)
-        keep(window, "architect-learned")
         assert window.messages() == []
         window.open("about:blank")
 
@@ -301,7 +282,6 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
     )
     phone.wait(f"return play.world.body.z < {before} - 1")
     phone.run("document.getElementById('pad').dispatchEvent(new PointerEvent('pointerup', {pointerId: 1}))")
-    keep(phone, "builder-phone")
     for button in ("#jump", "#break", "#place"):
         _, _, width, height = phone.box(button)
         assert min(width, height) >= 44
@@ -313,7 +293,6 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
         script = f"{script} === document.querySelector('{button}')"
         hit = phone.run(script, left + width / 2, top + height / 2)
         assert hit, button
-    keep(phone, "builder-phone-side")
 
 
 def test_a_worker_of_mturk(window: Browser, tmp_path: Path) -> None:
@@ -367,7 +346,6 @@ def test_two_participants_of_a_study(window: Browser, phone: Browser, tmp_path: 
                 page.click("#form button")
             if page is window:
                 window.wait("return document.body.dataset.waiting === 'waiting'")
-                keep(window, "study-waiting")
                 whole, sessions.game = sessions.game, fails  # type: ignore[method-assign]
                 window.wait("return document.getElementById('trouble').textContent.includes('lost')")
                 sessions.game = whole  # type: ignore[method-assign]
@@ -375,7 +353,6 @@ def test_two_participants_of_a_study(window: Browser, phone: Browser, tmp_path: 
         for page in (window, phone):
             page.wait("return document.body.dataset.waiting === 'offered'")
             assert page.run("return document.title") == "Your partner is here!"
-        keep(phone, "study-offered")
         for page in (window, phone):
             page.click("#form button")
         for page in (window, phone):

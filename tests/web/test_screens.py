@@ -5,6 +5,7 @@ With IGLU_MARL_PICTURES=FOLDER, a picture of each is kept, to be looked at.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from browser import Browser, browser
 pytest.importorskip("starlette")
 pytest.importorskip("sqlalchemy")
 
-from test_pages import begin, entered, keep, say, serving
+from test_pages import begin, entered, say, serving
 from test_study import written
 from test_team_pages import PARTS, TEAM
 
@@ -105,6 +106,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, B
     first, second = (tmp_path_factory.mktemp(name) for name in ("first", "second"))
     with browser(first, (1280, 800)) as one, browser(second, (1280, 800)) as other:
         yield one, other
+
+
+def keep(page: Browser, name: str) -> None:
+    if folder := os.environ.get("IGLU_MARL_PICTURES"):
+        (Path(folder) / f"{name}.png").write_bytes(page.picture())
 
 
 def look(page: Browser, name: str) -> None:

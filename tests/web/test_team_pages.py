@@ -17,7 +17,7 @@ pytest.importorskip("uvicorn")
 
 from browser import browser
 from starlette.testclient import TestClient
-from test_pages import entered, keep, say
+from test_pages import entered, say
 from test_pages import serving as serving_pages
 from test_server import ORIGIN, PLACE_RED, Player, in_loop, joined, only_room, serving
 from test_study import STUDY
@@ -217,11 +217,9 @@ def test_three_people_and_an_agent(tmp_path: Path) -> None:
         )
         for seat in ("architect_1", "builder_0"):
             west.run(f"document.querySelector('select[name={seat}]').value = 'person'")
-        keep(west, "team-lobby")
         west.run("document.getElementById('start').click()")
         entered(west)
         west.wait("return document.querySelectorAll('#veillinks input').length === 2")
-        keep(west, "team-waiting")
         links = west.run("return [...document.querySelectorAll('#veillinks input')].map((one) => one.value)")
         for page, link in ((east, links[0]), (builder, links[1])):
             page.open(link)
@@ -234,19 +232,12 @@ def test_three_people_and_an_agent(tmp_path: Path) -> None:
         say(west, "Only the west is mine.")
         for page in (east, builder):
             page.wait("return document.getElementById('lines').textContent.includes('Architect 0Only')")
-        for page, name in ((west, "west"), (east, "east"), (builder, "builder")):
-            keep(page, f"team-{name}")
-            page.emulate(844, 390)
-            time.sleep(0.3)
-            keep(page, f"team-{name}-side")
-            page.emulate(1280, 800)
         builder.run("play.hands.turn(0, -45); play.hands.choose(6)")
         builder.wait("return play.world.body.pitch === -45")
         builder.run("play.hands.place()")
         west.wait("return play.world.grid.some((cell) => cell === 6)")
         say(east, "Place a blue block 3 blocks east and 1 block north of the centre, on the ground.")
         builder.wait("return play.state.status.how === 'complete'", 30)
-        keep(west, "team-over")
         west.open(address + west.run("return document.querySelector('#veillinks a').getAttribute('href')"))
         west.wait("return window.replay !== undefined && replay.data.others.length > 10")
         east.open(f"{address}/gallery")
