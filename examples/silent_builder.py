@@ -298,11 +298,13 @@ def pictures(
     env.action_space.seed(seed)
     player = Player(env, lambda observation: model.predict(observation)[0])
     baselines = {"nothing": nothing, "random": Player(env, lambda _: env.action_space.sample())}
-    imitate(model, env, samples, epochs)
-    measure({**baselines, "imitation": player}, count)
+    measure(baselines, count)
+    if epochs:
+        imitate(model, env, samples, epochs)
+        measure({"imitation": player}, count)
     if steps:
         model.learn(steps)
-        measure({"imitation, then PPO": player}, count)
+        measure({"imitation, then PPO" if epochs else "PPO": player}, count)
     if save is not None:
         model.save(save)
 
