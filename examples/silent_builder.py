@@ -43,8 +43,6 @@ with extra("rl", script=True):
     from torch import nn
     from torch.nn import functional
 
-app = typer.Typer(add_completion=False)
-
 
 def samples_of(split: str, count: int | None) -> list[Sample]:
     """Return the samples of a split that were built, at most `count`."""
@@ -124,7 +122,6 @@ def part(split: str, encoder: SentenceEncoder, count: int | None) -> tuple[list[
     return samples, [worlds, vectors, changes]
 
 
-@app.command()
 def vectors(
     epochs: int = 18,
     batch: int = 32,
@@ -185,11 +182,8 @@ PPO_OPTIONS = {
 }
 
 
-def game(sample: Situation | Sample) -> Task:
-    """Return a sample as a task, a situation as one without the person's target."""
-    situation, target = sample, UNREACHABLE
-    if isinstance(sample, Sample):
-        situation, target = sample.situation, sample.target
+def game(situation: Situation, target: np.ndarray = UNREACHABLE) -> Task:
+    """Return a situation as a task."""
     return Task(
         situation.dialogue, target, starting_grid=situation.grid, invariant=False, pose=POSE, ids="iglu"
     )
@@ -273,7 +267,6 @@ def imitate(model: PPO, env: gym.Env[Any, Any], samples: list[Sample], epochs: i
             schedule.step()
 
 
-@app.command()
 def pictures(
     epochs: int = 10,
     steps: int = 160_000,
@@ -285,7 +278,7 @@ def pictures(
     torch.set_num_threads(1)
     codec = fit_vocabulary(as_source("iglu-singleturn:train"))
     samples = samples_of("train", count)
-    tasks = [game(sample) for sample in samples]
+    tasks = [game(sample.situation, sample.target) for sample in samples]
     env = make_env(tasks, codec)
     model = PPO(
         "MultiInputPolicy",
@@ -297,7 +290,10 @@ def pictures(
     )
     env.action_space.seed(seed)
     player = Player(env, lambda observation: model.predict(observation)[0])
-    baselines = {"nothing": nothing, "random": Player(env, lambda _: env.action_space.sample())}
+    baselines: dict[str, Predictor] = {
+        "nothing": nothing,
+        "random": Player(env, lambda _: env.action_space.sample()),
+    }
     measure(baselines, count)
     if epochs:
         imitate(model, env, samples, epochs)
@@ -310,4 +306,7 @@ def pictures(
 
 
 if __name__ == "__main__":
+    app = typer.Typer(add_completion=False)
+    app.command()(vectors)
+    app.command()(pictures)
     app()
