@@ -130,7 +130,7 @@ def evaluate(
         *roles,
         "games",
         Column(MEASURES[result.headline].title, no_wrap=True),
-        *IN_TABLE.values(),
+        *(Column(title, min_width=min(9, len(title))) for title in IN_TABLE.values()),
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         caption=f"In brackets: {result.confidence:.0%} intervals over {result.clusters()}",

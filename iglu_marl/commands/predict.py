@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rich.table
+from rich import box
+from rich.table import Column
 from typer import Option
 
 from iglu_marl.commands import options as opt
@@ -261,7 +263,13 @@ def tables(results: dict[str, Predictions], protocol: str = "acl2020") -> list[T
 
 def in_terminal(table: Table) -> rich.table.Table:
     """Return a table as a terminal shows it."""
-    shown = rich.table.Table(*table.head, title=table.title, caption="; ".join(table.notes) or None)
+    shown = rich.table.Table(
+        *(Column(title, overflow="fold") for title in table.head),
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title=table.title,
+        caption="; ".join(table.notes) or None,
+    )
     for row in table.rows:
         shown.add_row(*map(printable, row))
     return shown

@@ -160,9 +160,15 @@ def _about(evaluation: Evaluation) -> str:
     settings = evaluation.settings
     config = settings["config"]
     failed = sum(not is_scored(row) for row in evaluation.rows)
+    crossed = {
+        "architect": len(settings["architects"]),
+        "builder": len(settings["builders"]),
+        "task": len(settings["tasks"]),
+        "episode": settings["episodes"],
+    }
     said = (
-        f"{len(evaluation.rows)} games: {len(settings['architects'])} architects × {len(settings['builders'])} "
-        f"builders × {len(settings['tasks'])} tasks × {settings['episodes']} episodes; controls "
+        f"{len(evaluation.rows)} games: "
+        f"{' × '.join(f'{number} {noun}' + 's' * (number != 1) for noun, number in crossed.items())}; controls "
         f"{config['controls']}, chat {config['chat']}, view {settings['view']}, at most {config['max_steps']} steps, "
         f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: {evaluation.confidence:.0%} "
         f"bootstrap intervals over {evaluation.clusters()} (Wilson's for 0 and 100 % completed)."

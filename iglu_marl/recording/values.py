@@ -130,6 +130,8 @@ def _fields_of(task: Task) -> dict[str, Any]:
         "task_id": task.task_id,
         "ids": task.ids,
         "pose": dict(task.pose) if isinstance(task.pose, TeamPose) else task.pose,
+        "structure": task.structure,
+        "unbuilt": task.unbuilt,
     }
 
 
@@ -165,7 +167,18 @@ def _one_task(fields: Mapping[str, Any]) -> Task:
         task_id=name,
         ids=fields["ids"],
         pose=fields.get("pose"),
+        **_labels_of(fields),
     )
+
+
+def _labels_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `structure` and `unbuilt` of a task; older recordings have neither."""
+    structure, unbuilt = fields.get("structure", ""), fields.get("unbuilt", False)
+    if not isinstance(structure, str) or not isinstance(unbuilt, bool):
+        raise DataError(
+            f"structure and unbuilt are {structure!r:.60} and {unbuilt!r:.60}, expected a text and a bool"
+        )
+    return {"structure": structure, "unbuilt": unbuilt}
 
 
 def _progressive(first: Task, others: list[Task]) -> Task:
@@ -184,6 +197,7 @@ def _progressive(first: Task, others: list[Task]) -> Task:
         task_id=first.task_id,
         ids=others[0].ids,
         full_grid=others[0].full_grid,
+        structure=others[0].structure,
     )
     return session[0].replace(
         starting_grid=first.starting_grid,
@@ -191,6 +205,8 @@ def _progressive(first: Task, others: list[Task]) -> Task:
         invariant=first.invariant,
         task_id=first.task_id,
         ids=first.ids,
+        structure=first.structure,
+        unbuilt=first.unbuilt,
     )
 
 

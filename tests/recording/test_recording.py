@@ -345,18 +345,30 @@ def test_tasks_come_back() -> None:
     tasks = [
         *BundledTasks(),
         *BundledTasks(mode="structures"),
-        Task("", GRID, invariant=False, ids="iglu2022"),
+        Task("", GRID, invariant=False, ids="iglu2022", structure="C7", unbuilt=True),
     ]
     for task in tasks:
         again = task_from_json(json.loads(json.dumps(task_to_json(task))))
         assert again == task
-        assert again.instruction == task.instruction
+        assert (again.instruction, again.structure, again.unbuilt) == (
+            task.instruction,
+            task.structure,
+            task.unbuilt,
+        )
+    older = {
+        name: value for name, value in task_to_json(task).items() if name not in ("structure", "unbuilt")
+    }
+    assert (task_from_json(older), task_from_json(older).structure) == (task, "")
+    for wrong in ({"structure": 7}, {"unbuilt": "yes"}):
+        with pytest.raises(DataError):
+            task_from_json({**task_to_json(task), **wrong})
     for session in BundledTasks(progressive=True).tasks["bridge"]:
         again = task_from_json(json.loads(json.dumps(task_to_json(session[0]))))
         one, other = session[0].next_task, again.next_task
         while one is not None:
             assert other is not None
             assert (other, other.dialogue, other.is_invariant) == (one, one.dialogue, one.is_invariant)
+            assert other.structure == one.structure
             one, other = one.next_task, other.next_task
         assert other is None
 

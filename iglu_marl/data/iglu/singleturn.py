@@ -300,7 +300,6 @@ class SingleturnDataset(Dataset):
 
     """
 
-    groups = ("structure", "session", "start", "game_id")
     _built: tuple[Any, dict[str, list[Task]]] | None = None  # `tasks`, and those of them that are built
 
     def __init__(
