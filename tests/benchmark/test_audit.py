@@ -58,7 +58,7 @@ def test_controls_are_defined_where_they_take_something_away() -> None:
     undefined = {
         "see-ground-v2": {"muted", "scrambled", "scripted"},
         "told-ground-v2": {"blind"},
-        "pictures-structures-v2": {"blind", "scrambled"},
+        "pictures-structures-v2": {"blind"},
         "symbols-two-v2": {"blind", "scrambled", "scripted"},
         "symbols-ground-v2": {*CONTROLS} - {"random", "oracle"},
     }

@@ -189,7 +189,7 @@ def test_the_scripted_builder_by_the_protocol(tmp_path: Path) -> None:
 @pytest.mark.parametrize("partners", [1, 3])
 def test_a_control_gets_each_of_the_other_tasks_once_before_any_again(partners: int) -> None:
     tasks = [Task(str(number), [(x, -1, 0, 1) for x in range(number + 1)]) for number in range(4)]
-    level: Any = SimpleNamespace(tasks=lambda split: CustomTasks(tasks))
+    level: Any = SimpleNamespace(tasks=lambda split: CustomTasks(tasks), is_repeated=False)
     begun = set()
     for seed in range(20):
         games = _scheduled(level, "test", seed, 3 * 4 * partners, partners)
