@@ -275,7 +275,7 @@ class LevelGame(Game):
             group: (int(env.action_space(agents[0]).n),) for group, agents in groups.items()
         }
         steps = self.level.max_steps
-        self.rules = Rules(steps, groups, heads, dict.fromkeys(groups, (0, steps)), 5e-3, 0.02)
+        self.rules = Rules(steps, groups, heads, dict.fromkeys(groups, (0, steps)), rate=5e-3)
 
     def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
         """Return tasks of the training split of a seed, and of its test split."""

@@ -29,6 +29,7 @@ from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, require_entr
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.language.grammar.templates import words
 from iglu_marl.language.grammar.vocabulary import vocabulary_words
 
@@ -71,6 +72,17 @@ class Request(NamedTuple):
     color: int
     cell: tuple[int, int, int]
     landmark: int = 0
+
+
+def names_landmark(text: str, request: Request) -> bool:
+    """Whether a text has the colour of a request's landmark, besides that of a block to place.
+
+    The network reads a landmark into texts that name a place on the map, too.
+    """
+    colors = [COLOR_NAMES.index(word) for word in words(text) if word in COLOR_NAMES]
+    if request.verb == PLACE and request.color in colors:
+        colors.remove(request.color)
+    return request.landmark in colors
 
 
 class Landmark:
@@ -241,16 +253,16 @@ class PovBuilder(BuilderBase):
 
     def _hear(self, text: str) -> None:
         """Replace the current request by that of an utterance."""
-        words = torch.from_numpy(encode([text]))
+        numbers = torch.from_numpy(encode([text]))
         with torch.no_grad():
-            made = self.model.reader(words)
-            named = torch.stack([part[0].argmax(1) for part in self.model.references(words)], 1).tolist()
+            made = self.model.reader(numbers)
+            named = torch.stack([part[0].argmax(1) for part in self.model.references(numbers)], 1).tolist()
         by_landmark = [
             Request(verb, color if verb == PLACE else landmark, WAYS[way], landmark)
             for verb, color, landmark, way in named
             if verb != NOTHING
         ]
-        if by_landmark:
+        if by_landmark and all(names_landmark(text, request) for request in by_landmark):
             self._requests, self._begun = by_landmark, False
             return
         verb, before, after, x, y, z = (int(part.argmax()) for part in made)

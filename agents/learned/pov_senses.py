@@ -193,7 +193,7 @@ def remembered(memory: Floats, seen: Floats) -> Floats:
 
 
 OUTLINE = 29  # of what is seen of blocks of a colour
-LEAST_SEEN = 3  # pixels by which a block can be told
+LEAST_SEEN = 3  # pixels by which a block is recognised
 
 
 def outlines(

@@ -1,4 +1,4 @@
-"""Tasks whose instructions refer to standing blocks, the landmarks, whose places are not told.
+"""Tasks whose instructions refer to standing blocks, the landmarks, whose places they do not give.
 
 A builder that sees nothing cannot find them, however long it feels its way along the walls.
 """
@@ -64,7 +64,7 @@ def _task(start: Grid, target: Grid) -> Task:
     return Task("", target, starting_grid=start, invariant=False, ids="iglu")
 
 
-def _told(task: Task, said: Callable[[], str]) -> Task:
+def _instructed(task: Task, said: Callable[[], str]) -> Task:
     return task.replace(dialog=f"<Architect> {said()}")
 
 
@@ -95,7 +95,7 @@ class PlacedBeside(Content):
         target[index_of(cell)] = color
         task = _task(start, target)
         placed = Place(color, _beside(way, color_at(start, landmark), steps))
-        return task, partial(_told, task, rendering(placed, rng))
+        return task, partial(_instructed, task, rendering(placed, rng))
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class ChangedByColor(Content):
             Place(color, _beside(way, color_at(start, landmark))),
         )
         task = _task(start, target)
-        return task, partial(_told, task, rendering(InstructionSequence(steps), rng))
+        return task, partial(_instructed, task, rendering(InstructionSequence(steps), rng))
 
     def _columns(self, rng: np.random.Generator) -> Grid:
         grid = np.zeros(ZONE_SHAPE, np.int8)
@@ -151,7 +151,7 @@ class ChangedByColor(Content):
 
 @dataclass(frozen=True)
 class ShapesBeside(Shapes):
-    """A structure of `least` to `most` new blocks: rows, towers, walls and squares, told one after the other.
+    """A structure of `least` to `most` new blocks: rows, towers, walls and squares, described one after the other.
 
     Each is on or beside one of three landmarks, in a colour that no landmark has.
     """

@@ -310,7 +310,7 @@ class Room:
         for partner in self._partners.values():
             partner.consult(self.game)
             if partner.is_slow(self.game.ticks):
-                self._tell_hearers("thinking", partner.player)
+                self._notify_hearers("thinking", partner.player)
         outside = done.edit is not None or done.utterances or self.game.ticks % OUTSIDE_TICKS == 0
         for client in self.clients:
             if outside or client.builds:
@@ -477,9 +477,9 @@ class Room:
         """Show those who hear a person that it is typing, unless agents and people have to look alike."""
         if client.seat is not None:
             client.seat.active_at = clock.monotonic()
-            self._tell_hearers("typing", client.player)
+            self._notify_hearers("typing", client.player)
 
-    def _tell_hearers(self, does: str, player: Player) -> None:
+    def _notify_hearers(self, does: str, player: Player) -> None:
         """Show those who hear a player that it is typing or thinking, unless agents and people look alike."""
         if self.options.partner_name:
             return

@@ -24,6 +24,8 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data import IGLUDataset, MultiturnDataset, bundled, read_sessions, write_sessions
 
+STATS = "iglu_multiturn"  # key of stats.json
+
 
 @pytest.fixture
 def silent(shared: Path) -> MultiturnDataset:
