@@ -35,7 +35,6 @@ ARCHITECTS: dict[str, Any] = {
     "random": RandomArchitect,
     "replay": ReplayArchitect,
     "scripted": ScriptedArchitect,
-    "shapes": partners.ShapesArchitect,
     **partners.ARCHITECTS,
     **zoo.in_role(Role.ARCHITECT),
 }

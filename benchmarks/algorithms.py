@@ -40,7 +40,6 @@ PAIRS: dict[str, tuple[tuple[str, str], ...]] = {
     "team-relay-v2": (("MAPPO", "IPPO"), ("IPPO with GRU", "IPPO")),
 }
 """The pairs that are compared on each level, the one that is expected to be better first."""
-SIZES = {"WIDTH": 64, "BATCH": 512}
 GAMES = 512  # side by side
 
 
@@ -119,8 +118,6 @@ def main(
     of a run, and of one that chooses the rate; 0: the level's budget. episodes: games of each run.
     """
     torch.set_num_threads(1)
-    for name, value in SIZES.items():
-        setattr(marl_ppo, name, value)
     count, budget = seeds or benchmark.find(level).seeds, steps or benchmark.find(level).budget
     options = (
         f"--rates {rates} --tried {tried or budget} --steps {budget} --seeds {count} --episodes {episodes}"

@@ -31,14 +31,14 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.versions import versions
 from iglu_marl.tasks.source import FiniteSource
 
-FAMILIES = ("see", "told", "pictures", "symbols", "human")
+AUDITED = ("see", "told", "pictures", "symbols", "human")
 _ROUNDS = 1000  # approximate number of random episodes
 _SEED = 0
 
 
 def is_defined(level: Level, name: str) -> bool:
     """Whether a control is defined on a level."""
-    if level.family not in FAMILIES:
+    if level.family not in AUDITED:
         return False
     speaks = not level.sees_target and level.family != "symbols"
     numbered = level.controls != "cells"  # the learner takes numbered actions

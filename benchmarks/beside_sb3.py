@@ -25,8 +25,7 @@ with extra("rl", script=True):
     from stable_baselines3.common.vec_env import VecEnv
     from torch.distributions import Categorical
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
-OURS = runpy.run_path(str(EXAMPLES / "ppo.py"))
+OURS = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "ppo.py"))
 SETTINGS = {
     "game": "see-ground",
     "inputs": "egocentric",
@@ -38,28 +37,52 @@ FEW = {"n_steps": 16, "batch_size": 256, "n_epochs": 4, "gamma": 0.99, "ent_coef
 MANY = {"n_steps": 24, "batch_size": 4096, "n_epochs": 2, "gamma": 0.97, "ent_coef": 0.01}
 
 
-class Games(runpy.run_path(str(EXAMPLES / "sb3_builder.py"))["LevelVecEnv"]):  # type: ignore[misc]
-    """The games of a trainer of `examples/ppo.py`, by the adapter of `examples/sb3_builder.py`."""
+class Games(VecEnv):  # type: ignore[misc]  # checked without the library
+    """The games of a trainer of `examples/ppo.py`."""
 
     def __init__(self, trainer: Any) -> None:
-        self.trainer, self.games = trainer, trainer.env
+        self.trainer, self.env = trainer, trainer.env
         inputs = spaces.Box(-np.inf, np.inf, (trainer.inputs.shape[1],))
-        VecEnv.__init__(self, trainer.settings["games"], inputs, trainer.env.single_action_space)
+        super().__init__(trainer.settings["games"], inputs, trainer.env.single_action_space)
 
     def _shown(self, seen: Any) -> np.ndarray:
         return OURS["inputs_of"](seen, SETTINGS["inputs"]).numpy()
 
     def reset(self) -> np.ndarray:
         """Start all games."""
-        return self._shown(self.games.reset(seed=self.trainer.settings["seed"])[0])
+        return self._shown(self.env.reset(seed=self.trainer.settings["seed"])[0])
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions of the next step."""
+        self.actions = actions
 
     def step_wait(self) -> Any:
         """Run the step."""
-        seen, rewards, terminated, truncated, _ = self.games.step(self.actions)
+        seen, rewards, terminated, truncated, _ = self.env.step(self.actions)
         rewards, over = rewards.astype(np.float32), terminated | truncated
         if over.any():
-            seen, _ = self.games.reset(options={"reset_mask": over})
+            seen, _ = self.env.reset(options={"reset_mask": over})
         return self._shown(seen), rewards, over, [{}] * self.num_envs
+
+    def close(self) -> None:
+        """Close the games."""
+        self.env.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute for each game."""
+        return [getattr(self.env, attr_name, None)] * self.num_envs
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Raise: the games have none to set."""
+        raise NotImplementedError
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """Raise: the games have none to call."""
+        raise NotImplementedError
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Return False for each game."""
+        return [False] * self.num_envs
 
 
 def train_ours(seed: int, games: int, steps: int) -> tuple[float, float]:

@@ -8,7 +8,6 @@ networks stay as they are.
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from benchmarks.harness import run_options
 from iglu_marl.agents.learned import pov_senses as senses
 from iglu_marl.agents.learned import zoo
 from iglu_marl.agents.learned.pov_builder import encode, model_of, words_known
@@ -173,38 +173,37 @@ def check(model: PovModel, seed: int) -> None:
     print("sentences read", np.mean([one == other for one, other in zip(read, requests, strict=True)]))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--model", default="pov-walker-v2", help="agent of the zoo whose other networks are kept"
-    )
-    parser.add_argument("--output", required=True, help="folder for model.npz")
-    parser.add_argument("--sentences", type=int, default=6000)
-    parser.add_argument("--scenes", type=int, default=60_000)
-    parser.add_argument(
-        "--steps", type=int, default=4000, help="batches for the finder, half as many for the reader"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+def main(
+    output: Path,
+    model: str = "pov-walker-v2",
+    sentences: int = 6000,
+    scenes: int = 60_000,
+    steps: int = 4000,
+    seed: int = 0,
+) -> None:
+    """Train both networks and write `model.npz`.
+
+    output: folder. model: agent of the zoo whose other networks are kept. steps: batches for the finder, half as many
+    for the reader.
+    """
     torch.set_num_threads(1)
-    torch.manual_seed(options.seed)
+    torch.manual_seed(seed)
     words = 2 + len(words_known())
-    model = PovModel(words, words)
-    kept = model_of(zoo.pretrained(options.model).tensors)
+    made = PovModel(words, words)
+    kept = model_of(zoo.pretrained(model).tensors)
     for name in ("reader", "localiser", "policy"):
-        getattr(model, name).load_state_dict(getattr(kept, name).state_dict())
-    print(
-        "reader",
-        train_reader(model, options.sentences, options.steps // 2, options.seed),
-        time.process_time(),
-    )
-    print("finder", train_finder(model, options.scenes, options.steps, options.seed), time.process_time())
-    check(model.eval(), options.seed)
-    folder = Path(options.output)
-    folder.mkdir(parents=True, exist_ok=True)
-    state = {name: part.detach().numpy().astype(np.float16) for name, part in model.state_dict().items()}
-    np.savez_compressed(folder / "model.npz", **state)
+        getattr(made, name).load_state_dict(getattr(kept, name).state_dict())
+    for name, train, amount, batches in (
+        ("reader", train_reader, sentences, steps // 2),
+        ("finder", train_finder, scenes, steps),
+    ):
+        loss = train(made, amount, batches, seed)
+        print(f"{name}: loss {loss:.3f}, {time.process_time():.0f} CPU-seconds", flush=True)
+    check(made.eval(), seed)
+    output.mkdir(parents=True, exist_ok=True)
+    state = {name: part.detach().numpy().astype(np.float16) for name, part in made.state_dict().items()}
+    np.savez_compressed(output / "model.npz", **state)
 
 
 if __name__ == "__main__":
-    main()
+    run_options(main)

@@ -47,7 +47,7 @@ with extra("rl", script=True):
     from torch.distributions import Categorical
 
 LEVEL_TASKS = 4096  # of a level, drawn once
-BATCH, WIDTH, HEADS = 256, 128, 4  # games of a part of an update; sizes of the networks
+HEADS = 4  # of the attention
 DISCOUNT, LAMBDA, CLIP, VALUE, MAX_NORM = 0.99, 0.95, 0.2, 0.5, 0.5
 SAVE_EVERY = 10  # updates
 CHOICES = {
@@ -73,7 +73,8 @@ class Rules(NamedTuple):
     """How a game is played.
 
     steps: of an episode. groups: agents by network; those of a group share it. heads: sizes of the action's parts, by
-    group. turns: first and last step (exclusive) in which a group acts. rate, epochs, entropy: of the learners.
+    group. turns: first and last step (exclusive) in which a group acts. rate, epochs, entropy, batch (games of a part
+    of an update), width (of the networks): of the learners.
     """
 
     steps: int
@@ -83,6 +84,8 @@ class Rules(NamedTuple):
     rate: float = 1e-3
     epochs: int = 2
     entropy: float = 0.02
+    batch: int = 256
+    width: int = 128
 
 
 PAIR = {"architect": ["architect_0"], "builder": ["builder_0"]}
@@ -263,7 +266,10 @@ class Divide(Team):
 
 
 class LevelGame(Game):
-    """A level of the benchmark in which every agent observes a vector and chooses a number, such as team-divide-v2."""
+    """A level of the benchmark in which every agent observes a vector and chooses a number, such as team-divide-v2.
+
+    The settings of the learners are the ones of `python -m benchmarks.algorithms`.
+    """
 
     def __init__(self, name: str) -> None:
         self.level = find(name)
@@ -275,7 +281,7 @@ class LevelGame(Game):
             group: (int(env.action_space(agents[0]).n),) for group, agents in groups.items()
         }
         steps = self.level.max_steps
-        self.rules = Rules(steps, groups, heads, dict.fromkeys(groups, (0, steps)), rate=5e-3)
+        self.rules = Rules(steps, groups, heads, dict.fromkeys(groups, (0, steps)), 5e-3, batch=512, width=64)
 
     def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
         """Return tasks of the training split of a seed, and of its test split."""
@@ -345,17 +351,17 @@ def made(name: str) -> Game:
 class Network(nn.Module):
     """A network of sequences [steps, games, inputs], in which every step may remember those before."""
 
-    def __init__(self, inputs: int, outputs: int, memory: str) -> None:
+    def __init__(self, inputs: int, outputs: int, memory: str, width: int) -> None:
         super().__init__()
         self.memory = memory
-        self.first, self.second = nn.Linear(inputs, WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.last = nn.Linear(WIDTH, outputs)
+        self.first, self.second = nn.Linear(inputs, width), nn.Linear(width, width)
+        self.last = nn.Linear(width, outputs)
         for layer in (self.first, self.second):
             nn.init.orthogonal_(layer.weight, 2**0.5)
         if memory == "gru":
-            self.gru = nn.GRU(WIDTH, WIDTH)
+            self.gru = nn.GRU(width, width)
         elif memory == "attention":
-            self.attention = nn.MultiheadAttention(WIDTH, HEADS)
+            self.attention = nn.MultiheadAttention(width, HEADS)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return [steps, games, outputs]."""
@@ -372,9 +378,12 @@ class Learner:
     """Actor, critic and optimizer of a group of agents."""
 
     def __init__(self, inputs: int, states: int, rules: Rules, group: str, memory: str) -> None:
-        self.heads, self.entropy, self.epochs = rules.heads[group], rules.entropy, rules.epochs
+        self.rules, self.heads = rules, rules.heads[group]
         self.networks = nn.ModuleDict(
-            {"actor": Network(inputs, sum(self.heads), memory), "critic": Network(states, 1, memory)}
+            {
+                "actor": Network(inputs, sum(self.heads), memory, rules.width),
+                "critic": Network(states, 1, memory, rules.width),
+            }
         )
         self.networks["actor"].last.weight.data.mul_(0.1)  # all actions are about as likely at first
         self.optimizer = torch.optim.Adam(self.networks.parameters(), lr=rules.rate, eps=1e-5)
@@ -398,14 +407,14 @@ class Learner:
             advantages = self.advantages(data, values)
         returns, playing = advantages + values, data["playing"]
         advantages = (advantages - advantages[playing].mean()) / (advantages[playing].std() + 1e-8)
-        for _ in range(self.epochs):
-            for chosen in torch.randperm(playing.shape[1]).split(BATCH):
+        for _ in range(self.rules.epochs):
+            for chosen in torch.randperm(playing.shape[1]).split(self.rules.batch):
                 now, entropy = self.log_probs(data["inputs"][:, chosen], data["actions"][:, chosen])
                 ratio, gain = (now - log_probs[:, chosen]).exp(), advantages[:, chosen]
                 gain = torch.min(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain)
                 error = (self.values(data["states"][:, chosen]) - returns[:, chosen]).square()
                 counted = playing[:, chosen]
-                loss = (VALUE * error - gain - self.entropy * entropy)[counted].mean()
+                loss = (VALUE * error - gain - self.rules.entropy * entropy)[counted].mean()
                 self.optimizer.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(self.networks.parameters(), MAX_NORM)

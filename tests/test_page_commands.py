@@ -30,7 +30,7 @@ NOT_RUN = {
     r"docker ": "needs a daemon",
     r"(\.venv-\w+/bin/)?python examples/": "tests/examples/test_examples.py runs it, shortened",
     r"python tests/web/load": "minutes of both cores: tests/web/test_serve.py serves",
-    r"(\.venv-\w+/bin/)?python -m benchmarks": "hours; the tests of each benchmark run a small one",
+    r"(\.venv-\w+/bin/)?python -m benchmarks": "minutes to hours; below, each of them starts",
     r"python tests/": "minutes of both cores",
     r"python docs/assets/": "draws for minutes; tests/test_docs.py draws some",
     r"iglu-marl serve": "serves until it is stopped: tests/web/test_serve.py",
@@ -76,6 +76,22 @@ def lines_of(name: str) -> list[str]:
 
 
 RUN = [name for name in names(PAGES + OTHER_PAGES) if lines_of(name)]
+BENCHMARKS = sorted(
+    {
+        module
+        for name in names(PAGES)
+        for module in re.findall(r"python -m (benchmarks\.\w+)", read(ROOT / name))
+    }
+)
+
+
+@pytest.mark.parametrize("module", BENCHMARKS)
+def test_a_benchmark_of_the_pages_starts(module: str) -> None:
+    """With all that it imports, examples included."""
+    require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
+    command = [sys.executable, "-m", module, "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("name", RUN)

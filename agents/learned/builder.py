@@ -37,8 +37,8 @@ class LearnedBuilder(BuilderBase):
 
     model: the folder of a trained model (see `examples/train_edits.py`), one of the zoo, or any predictor of
     `iglu_marl.evaluation.action_prediction`. decoding: of a trained model ("threshold" or "steps"). grammar: whether
-    the grammar reads first, and the model what that cannot follow (`Hybrid`). The
-    other arguments are those of `ScriptedBuilder`; it never says anything.
+    the grammar reads first, and the model what that cannot follow (`Hybrid`). The other
+    arguments are those of `ScriptedBuilder`; it never says anything.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. Of edits that cannot all be done it does those that
     can. What a turn is too short for goes on in the next, unless the architect says something new.

@@ -98,15 +98,6 @@ class PreciseArchitect(ScriptedArchitect):
         return text
 
 
-class ShapesArchitect(ScriptedArchitect):
-    """Requests whole shapes of the target, and names single blocks where there are none."""
-
-    @classmethod
-    def for_env(cls, env: Any, **options: Any) -> ScriptedArchitect:
-        """Return an architect for an environment, as `ScriptedArchitect.for_env`."""
-        return super().for_env(env, **{"level": "shapes", "references": "exact", **options})
-
-
 class TerseArchitect(PreciseArchitect):
     """Uses the fewest words that can be read: "Place red block 2 east, on the ground"."""
 

@@ -196,19 +196,21 @@ class Level:
 
 
 RULES = (
-    *(
-        "name",
-        "content",
-        "held_out",
-        "controls",
-        "sees",
-        "max_steps",
-        "budget",
-        "spare",
-        "seeds",
-        "sees_target",
-    ),
-    *("architects", "game", "measure", "table", "vectors"),
+    "name",
+    "content",
+    "held_out",
+    "controls",
+    "sees",
+    "max_steps",
+    "budget",
+    "spare",
+    "seeds",
+    "sees_target",
+    "architects",
+    "game",
+    "measure",
+    "table",
+    "vectors",
 )
 """Fields of a level that change its games or what counts; the others are prose."""
 _DEFAULTS = {
@@ -422,7 +424,7 @@ _LISTED: tuple[Level, ...] = (
     ),
     Level(
         "pictures-structures-v2",
-        f"The full game: 12 to 20 blocks in shapes, each told by its place at one of 3 standing blocks, {_WALKING}.",
+        f"The full game: 12 to 20 blocks in shapes, each given its place at one of 3 standing blocks, {_WALKING}.",
         Spawned(ShapesBeside()),
         _FORMS,
         controls="walking",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.catalog import CONTROLS, RELEASES, Level, find
+from iglu_marl.benchmark.catalog import CONTROLS, Level, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core import schema
@@ -200,13 +200,15 @@ class Result:
         Bootstrap over runs, contents and partners (with strangers: over runs and partners); Wilson's interval of
         `contents` games where that has no width, as for 0 and 100 %.
         """
-        measure = measure or find(self.level).measure
-        top = find(self.level).max_steps if measure == "steps" else 1
+        level = find(self.level)
+        measure = measure or level.measure
+        top = level.max_steps if measure == "steps" else 1
         values = [getattr(row, measure) / top for row in self.rows]
-        has_one_task = find(self.level).is_repeated  # all blocks are alike
-        factors = zip(
-            *((row.run, "" if has_one_task else row.task, row.partner) for row in self.rows), strict=True
-        )
+        if level.is_repeated:  # all blocks are alike
+            drawn = [(row.run, row.partner) for row in self.rows]
+        else:
+            drawn = [(row.run, row.task, row.partner) for row in self.rows]
+        factors = zip(*drawn, strict=True)
         as_share = measure != "steps" or self.contents == 1
         found = (
             crossed_share(values, factors, self.contents) if as_share else crossed_bootstrap(values, factors)
@@ -311,13 +313,15 @@ class Result:
 
         Raises `DataError` if a field has an unexpected type or is out of range, or if the content was edited.
         """
-        if isinstance(content, Mapping) and content.get("format") == FORMAT:
-            name = content.get("level", content.get("rung"))
-            version = name[-3:] if isinstance(name, str) else ""
-            if (release := RELEASES.get(version)) is not None:
-                raise DataError(
-                    f"level is {name!r:.80}: iglu_marl {release} reads results of the levels {version[1:]}"
-                )
+        if (
+            isinstance(content, Mapping)
+            and content.get("format") == FORMAT
+            and content.get("version") in (1, 2)
+        ):
+            raise DataError(
+                f"version is {content['version']}, expected {VERSION}; iglu_marl "
+                f"0.{content['version'] + 1}.0 reads version {content['version']}"
+            )
         schema.check(FILE_SCHEMA, content)
         level = find(content["level"])
         rows = tuple(EpisodeRow(**row) for row in content["episodes"])

@@ -1,4 +1,4 @@
-"""Levels with landmarks: tasks as they are told, and a walker who sees nothing, at chance there alone."""
+"""Levels with landmarks: tasks, instructions and a walker who sees nothing, at chance there alone."""
 
 from __future__ import annotations
 
@@ -113,13 +113,13 @@ class Feeler:
 
 def test_a_walker_who_sees_nothing_needs_a_place_on_the_map() -> None:
     level = find("pictures-ground-v2")
-    told = dataclasses.replace(
+    on_the_map = dataclasses.replace(
         level, content=Spawned(PlacedBlocks(GROUND, wordings=8)), held_out=(HeldOut("squares", 6),)
     )
     shares = {}
-    for name, chosen in (("told", told), ("landmarks", level)):
+    for name, chosen in (("on the map", on_the_map), ("landmarks", level)):
         chosen = dataclasses.replace(chosen, game={"chat": "text"}, max_steps=250)
         found = run(chosen, [Feeler], seeds=[0], episodes=GAMES, controls=False)
         shares[name] = float(np.mean(found.scores("success")))
-    assert shares["told"] >= 0.6  # the test has power
+    assert shares["on the map"] >= 0.6  # the test has power
     assert shares["landmarks"] <= 0.05

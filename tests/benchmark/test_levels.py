@@ -252,12 +252,12 @@ def test_a_digest_is_over_the_rules_and_not_over_prose() -> None:
     assert CHANGED.keys() == set(RULES) == {part.name for part in dataclasses.fields(Level)} - {"about"}
     digests = {dataclasses.replace(level, **{rule: value}).digest for rule, value in CHANGED.items()}
     assert len(digests | {level.digest}) == len(CHANGED) + 1
-    told = find("told-ground-v2")
-    content = told.content
+    level = find("told-ground-v2")
+    content = level.content
     assert isinstance(content, Spawned)
     assert isinstance(content.content, PlacedBlocks)
     fewer = Spawned(dataclasses.replace(content.content, wordings=7))
-    assert dataclasses.replace(told, content=fewer).digest != told.digest
+    assert dataclasses.replace(level, content=fewer).digest != level.digest
     game = {**find("symbols-two-v2").game, "vocabulary": 13}
     assert dataclasses.replace(find("symbols-two-v2"), game=game).digest != find("symbols-two-v2").digest
 

@@ -136,12 +136,12 @@ def test_places_are_those_of_the_format() -> None:
 MOVED = "episodes.3"
 TAMPERED: list[tuple[str, Any, str]] = [  # field, value, what is said though the checksum fits
     ("format", "recipe", "format is 'recipe', expected iglu_marl benchmark result"),
-    ("version", 2, "version is 2, expected 3"),
+    ("version", 2, "version is 2, expected 3; iglu_marl 0.3.0 reads version 2"),
     ("version", 4, "version is 4, expected 3"),
     ("version", 3.0, "version is 3.0, expected 3"),
     ("level", "see-everything-v9", "expected one of see-ground-v2"),
-    ("level", "see-place-v0", "iglu_marl 0.2.0 reads results of the levels v0"),
-    ("level", "see-place-v1", "iglu_marl 0.3.0 reads results of the levels v1"),
+    ("level", "see-place-v0", "iglu_marl 0.2.0 has the levels of version 0"),
+    ("level", "see-place-v1", "iglu_marl 0.3.0 has the levels of version 1"),
     ("level", "see-few-v2", "digest is"),
     ("digest", "0" * 12, "digest is 000000000000"),
     ("digest", "F" * 12, "expected 12 hexadecimal digits"),

@@ -113,8 +113,8 @@ def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: 
     phone.press("h")
     window.wait("return document.getElementById('lines').dataset.typing === 'Architect is typing …'")
     say(phone, "x" * 201)
-    told = "A message has at most 200 characters, this one has 201."
-    phone.wait(f"return document.getElementById('note').textContent === '{told}'")
+    expected = "A message has at most 200 characters, this one has 201."
+    phone.wait(f"return document.getElementById('note').textContent === '{expected}'")
     assert phone.run("return document.getElementById('words').value.length") == 201, "nothing is lost"
     say(phone, HOSTILE)
     window.wait("return document.querySelectorAll('#lines li').length === 1")

@@ -106,7 +106,7 @@ function note(text) {
 
 const isLow = (list) => list.scrollHeight - list.scrollTop - list.clientHeight < 60;
 
-/** Whether a message is too long, which the player is told. */
+/** Whether a message is too long; the player gets a note of it. */
 function isTooLong(text) {
   const limit = state.facts.limit, over = text.trim().length > limit;
   if (over) note(t("A message has at most {0} characters, this one has {1}.", limit, text.trim().length));
