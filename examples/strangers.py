@@ -186,8 +186,8 @@ def main(
     level: str,
     memory: str = "attention",
     seeds: int = 5,
-    games: int = 512_000,
-    sittings: int = 100,
+    games: int = 1_000_000,
+    sittings: int = 40,
     runs: Path = Path("runs"),
     output: Path | None = None,
 ) -> None:
@@ -198,6 +198,7 @@ def main(
     are. output: the result file.
     """
     torch.set_num_threads(1)  # networks as small as these are slower on several
+    options = f"--memory {memory} --seeds {seeds} --games {games} --sittings {sittings}"
     folders = [runs / f"{level}-{memory}-{seed}" for seed in range(seeds)]
     for seed, folder in enumerate(folders):
         if not (folder / "model.pt").exists():
@@ -211,7 +212,7 @@ def main(
         curves=[row["curve"] for row in rows],
         budget=max(row["games"] for row in rows),
         supervision=["reward"],
-        command=f"python examples/strangers.py {level} --memory {memory} --seeds {seeds} --games {games}",
+        command=f"python examples/strangers.py {level} {options}",
         output=output,
         record=output is not None,
     )
