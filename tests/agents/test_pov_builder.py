@@ -206,11 +206,11 @@ def test_released_weights_read_requests(walker: PovModel) -> None:
             [(REMOVE, 3, (0, 0, 0), 3), (PLACE, 5, (0, 1, 0), 4)],
         ),
         ("Place a red block on the ground, one east of the centre.", [(PLACE, 6, (1, -1, 0), 0)]),
+        ("Place a red block two north of the middle.", [(PLACE, 6, (0, -1, -2), 0)]),
+        ("Place a red block two to the north of the red block.", [(PLACE, 6, (0, 0, -2), 6)]),
     ],
 )
-def test_released_weights_read_what_is_told_by_landmarks(
-    walker: PovModel, text: str, requests: list[Any]
-) -> None:
+def test_a_landmark_is_a_block_whose_colour_is_said(walker: PovModel, text: str, requests: list[Any]) -> None:
     builder = PovBuilder(walker)
     builder._hear(text)
     assert builder._requests == requests
