@@ -204,11 +204,12 @@ class Result:
         measure = measure or level.measure
         top = level.max_steps if measure == "steps" else 1
         values = [getattr(row, measure) / top for row in self.rows]
-        if level.is_repeated:  # all blocks are alike
-            drawn = [(row.run, row.partner) for row in self.rows]
-        else:
-            drawn = [(row.run, row.task, row.partner) for row in self.rows]
-        factors = zip(*drawn, strict=True)
+        factors: list[list[int] | list[str]] = [
+            [row.run for row in self.rows],
+            [row.partner for row in self.rows],
+        ]
+        if not level.is_repeated:  # there, all blocks are alike
+            factors.insert(1, [row.task for row in self.rows])
         as_share = measure != "steps" or self.contents == 1
         found = (
             crossed_share(values, factors, self.contents) if as_share else crossed_bootstrap(values, factors)
