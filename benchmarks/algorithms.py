@@ -27,15 +27,22 @@ with extra("rl", script=True):
     import marl_ppo
     import torch
 
+    from benchmarks.independent_q import IndependentQ
+
 METHODS: dict[str, dict[str, str]] = {
     "IPPO": {"algorithm": "ippo", "memory": "none"},
     "MAPPO": {"algorithm": "mappo", "memory": "none"},
     "IPPO with GRU": {"algorithm": "ippo", "memory": "gru"},
     "MAPPO with GRU": {"algorithm": "mappo", "memory": "gru"},
+    "IQL": {},  # on levels whose agents are all builders
 }
 PAIRS: dict[str, tuple[tuple[str, str], ...]] = {
-    "team-divide-v2": (("IPPO with GRU", "IPPO"), ("MAPPO with GRU", "IPPO with GRU")),
-    "team-assist-v2": (("MAPPO", "IPPO"), ("IPPO with GRU", "IPPO")),
+    "team-divide-v2": (
+        ("IPPO with GRU", "IPPO"),
+        ("MAPPO with GRU", "IPPO with GRU"),
+        ("IPPO with GRU", "IQL"),
+    ),
+    "team-assist-v2": (("MAPPO", "IPPO"), ("IPPO with GRU", "IPPO"), ("MAPPO", "IQL")),
     "team-sides-v2": (("MAPPO", "IPPO"), ("IPPO with GRU", "IPPO")),
     "team-relay-v2": (("MAPPO", "IPPO"), ("IPPO with GRU", "IPPO")),
 }
@@ -51,6 +58,8 @@ class Seats:
 
     def for_seat(self, env: Any, agent: str) -> Any:
         """Return the agent of a seat."""
+        if isinstance(self.trainer, IndependentQ):
+            return self.trainer
         settings = self.trainer.settings
         return marl_ppo.Seat(self.trainer.learners[self.role], settings["memory"] != "none")
 
@@ -61,6 +70,10 @@ class Seats:
 
 def trained(level: str, method: str, seed: int, rate: float, steps: int) -> Any:
     """Return a trainer after a number of steps of all games together."""
+    if method == "IQL":
+        learner = IndependentQ(level, seed, rate)
+        learner.train(steps)
+        return learner
     settings = {"game": level, **METHODS[method], "rewards": "shared", "reward": "own", "seed": seed}
     trainer = marl_ppo.Trainer({**settings, "games": GAMES, "rate": rate})
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
@@ -70,6 +83,8 @@ def trained(level: str, method: str, seed: int, rate: float, steps: int) -> Any:
 
 def curve_of(trainer: Any) -> list[tuple[int, float]]:
     """Return the share completed in training at the steps before each update, about thirty of them."""
+    if isinstance(trainer, IndependentQ):
+        return trainer.curve
     each = GAMES * trainer.game.rules.steps
     points = [(row["steps"] - each, row["completed"]) for row in trainer.curve]
     return points[:: max(1, len(points) // 30)]
@@ -107,6 +122,7 @@ def main(
     output: Path = Path("runs/algorithms"),
     rates: str = "0.005",
     tried: int = 0,
+    methods: str = "",
     seeds: int = 0,
     steps: int = 0,
     episodes: int = 60,
@@ -115,18 +131,23 @@ def main(
 
     level: name. output: folder of the result files. rates: learning rates, of which the best on the validation split is
     used, by one run each. seeds: runs of each method; 0: as many as the level asks for. steps, tried: of the training
-    of a run, and of one that chooses the rate; 0: the level's budget. episodes: games of each run.
+    of a run, and of one that chooses the rate; 0: the level's budget. methods: their names, separated by commas; none:
+    all. episodes: games of each run.
     """
     torch.set_num_threads(1)
     count, budget = seeds or benchmark.find(level).seeds, steps or benchmark.find(level).budget
     options = (
         f"--rates {rates} --tried {tried or budget} --steps {budget} --seeds {count} --episodes {episodes}"
     )
+    options += f" --methods '{methods}'" if methods else ""
     command = f"python -m benchmarks.algorithms {level} {options}"
     numbers = list(map(float, rates.split(",")))
     results: dict[str, Any] = {}
     output.mkdir(parents=True, exist_ok=True)
-    for method in METHODS:
+    chosen = [one.strip() for one in methods.split(",")] if methods else list(METHODS)
+    for method in chosen:
+        if method == "IQL" and any("builder" not in agent for agent in benchmark.make(level).possible_agents):
+            continue
         started, shares = time.process_time(), dict.fromkeys(numbers, 0.0)
         for rate in numbers if len(numbers) > 1 else ():
             trainer = trained(level, method, 0, rate, tried or budget)

@@ -22,8 +22,9 @@ from iglu_marl.core.extras import extra
 with extra("rl", script=True):
     import torch
     from stable_baselines3 import PPO
-    from stable_baselines3.common.vec_env import VecEnv
     from torch.distributions import Categorical
+
+    from benchmarks.sb3_games import Games
 
 OURS = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "ppo.py"))
 SETTINGS = {
@@ -37,13 +38,13 @@ FEW = {"n_steps": 16, "batch_size": 256, "n_epochs": 4, "gamma": 0.99, "ent_coef
 MANY = {"n_steps": 24, "batch_size": 4096, "n_epochs": 2, "gamma": 0.97, "ent_coef": 0.01}
 
 
-class Games(VecEnv):  # type: ignore[misc]  # checked without the library
+class TrainerGames(Games):
     """The games of a trainer of `examples/ppo.py`."""
 
     def __init__(self, trainer: Any) -> None:
-        self.trainer, self.env = trainer, trainer.env
+        self.trainer = trainer
         inputs = spaces.Box(-np.inf, np.inf, (trainer.inputs.shape[1],))
-        super().__init__(trainer.settings["games"], inputs, trainer.env.single_action_space)
+        super().__init__(trainer.env, trainer.settings["games"], inputs, trainer.env.single_action_space)
 
     def _shown(self, seen: Any) -> np.ndarray:
         return OURS["inputs_of"](seen, SETTINGS["inputs"]).numpy()
@@ -52,10 +53,6 @@ class Games(VecEnv):  # type: ignore[misc]  # checked without the library
         """Start all games."""
         return self._shown(self.env.reset(seed=self.trainer.settings["seed"])[0])
 
-    def step_async(self, actions: np.ndarray) -> None:
-        """Keep the actions of the next step."""
-        self.actions = actions
-
     def step_wait(self) -> Any:
         """Run the step."""
         seen, rewards, terminated, truncated, _ = self.env.step(self.actions)
@@ -63,26 +60,6 @@ class Games(VecEnv):  # type: ignore[misc]  # checked without the library
         if over.any():
             seen, _ = self.env.reset(options={"reset_mask": over})
         return self._shown(seen), rewards, over, [{}] * self.num_envs
-
-    def close(self) -> None:
-        """Close the games."""
-        self.env.close()
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute for each game."""
-        return [getattr(self.env, attr_name, None)] * self.num_envs
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Raise: the games have none to set."""
-        raise NotImplementedError
-
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Raise: the games have none to call."""
-        raise NotImplementedError
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Return False for each game."""
-        return [False] * self.num_envs
 
 
 def train_ours(seed: int, games: int, steps: int) -> tuple[float, float]:
@@ -102,7 +79,13 @@ def train_sb3(seed: int, games: int, steps: int) -> tuple[float, float]:
     sizes: dict[str, Any] = FEW if games == 64 else MANY
     shape = {"net_arch": {"pi": [128, 128], "vf": [128, 128]}}
     model = PPO(
-        "MlpPolicy", Games(trainer), **sizes, learning_rate=1e-3, policy_kwargs=shape, seed=seed, device="cpu"
+        "MlpPolicy",
+        TrainerGames(trainer),
+        **sizes,
+        learning_rate=1e-3,
+        policy_kwargs=shape,
+        seed=seed,
+        device="cpu",
     )
     rollout = sizes["n_steps"] * games
     model.learn(rollout)

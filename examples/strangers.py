@@ -31,7 +31,7 @@ with extra("rl", script=True):
     from torch.nn.functional import scaled_dot_product_attention
 
 HEADS, HEAD, GRU, WIDTH = 4, 16, 128, 128
-SITTINGS, RATE, ENTROPY, EPOCHS, CLIP, MAX_NORM = 256, 2e-3, 0.01, 4, 0.2, 0.5
+SITTINGS, ENTROPY, EPOCHS, CLIP, MAX_NORM = 256, 0.01, 4, 0.2, 0.5
 REPORT_EVERY = 50  # updates
 DISCOUNTS = {"code": 0.0, "words": 0.0, "listen": 1.0}  # only what a speaker tries serves later games
 PLACES, COLORS = 4, 6
@@ -146,13 +146,13 @@ def learn(policy: Policy, optimizer: Any, env: Any, discount: float) -> Numbers:
     return rewards.mean(dim=1).numpy()
 
 
-def train(level: str, memory: str, seed: int, games: int, folder: Path) -> None:
+def train(level: str, memory: str, seed: int, games: int, rate: float, folder: Path) -> None:
     """Train a policy, and write it with its curve."""
     torch.manual_seed(seed)
     env = benchmark.make(level, "train", num_envs=SITTINGS)
     env.reset(seed=seed * SITTINGS)
     policy = Policy(env.single_observation_space, memory)
-    optimizer = torch.optim.Adam(policy.parameters(), lr=RATE)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=rate)
     started, played, curve, rates = time.process_time(), 0, [(0, 1 / (PLACES * COLORS))], []
     while played < games:
         rates.append(learn(policy, optimizer, env, DISCOUNTS[level.split("-")[1]]))
@@ -187,6 +187,7 @@ def main(
     memory: str = "attention",
     seeds: int = 5,
     games: int = 1_000_000,
+    rate: float = 2e-3,
     sittings: int = 40,
     runs: Path = Path("runs"),
     output: Path | None = None,
@@ -194,15 +195,15 @@ def main(
     """Train policies, and measure them on the test split and in the controls.
 
     level: its name. memory: "attention", "gru" or "none". seeds: number of runs, with the seeds 0, 1, …. games: of the
-    training of each. sittings: with strangers of the test split, the same for all runs. runs: where the folders of runs
-    are. output: the result file.
+    training of each. rate: learning rate. sittings: with strangers of the test split, the same for all runs. runs:
+    where the folders of runs are. output: the result file.
     """
     torch.set_num_threads(1)  # networks as small as these are slower on several
-    options = f"--memory {memory} --seeds {seeds} --games {games} --sittings {sittings}"
-    folders = [runs / f"{level}-{memory}-{seed}" for seed in range(seeds)]
+    options = f"--memory {memory} --seeds {seeds} --games {games} --rate {rate:g} --sittings {sittings}"
+    folders = [runs / f"{level}-{memory}-{games}-{rate:g}-{seed}" for seed in range(seeds)]
     for seed, folder in enumerate(folders):
         if not (folder / "model.pt").exists():
-            train(level, memory, seed, games, folder)
+            train(level, memory, seed, games, rate, folder)
     rows = [json.loads((folder / "run.json").read_text(encoding="utf-8")) for folder in folders]
     result = benchmark.run(
         level,
