@@ -1,10 +1,12 @@
 """BenchMARL: its own algorithms (MAPPO, IPPO, QMIX, …) on the game of architect and builder.
 
     python examples/benchmarl_two_agents.py --algorithm mappo --iterations 20
+    python examples/benchmarl_two_agents.py --level team-assist-v2 --algorithm iql
 
 `PettingZooClass` of BenchMARL describes an environment of TorchRL's PettingZoo wrapper. `align` gives both agents the
 same Box and the same actions, so that they are one group, and `mask` marks the actions that have an effect. In the
-game, the architect sees a blue or a red block and says one of four symbols.
+game, the architect sees a blue or a red block and says one of four symbols. A team level of the benchmark is taken as
+it is.
 BenchMARL needs an older TorchRL, so `make adapters` installs it into a separate environment.
 """
 
@@ -17,7 +19,7 @@ from typing import Any
 import typer
 
 import iglu_marl
-from iglu_marl import Task
+from iglu_marl import Task, benchmark
 from iglu_marl.core.extras import extra
 from iglu_marl.envs.wrappers import align, discretize, mask
 
@@ -37,7 +39,7 @@ ACTIONS = (
 
 
 class ArchitectBuilder(PettingZooClass):
-    """The game as a task of BenchMARL. config: `max_steps` of an episode."""
+    """The game as a task of BenchMARL. config: `max_steps` of an episode, `level` of the benchmark; "": none."""
 
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
@@ -48,7 +50,9 @@ class ArchitectBuilder(PettingZooClass):
         )
 
     def game(self) -> Any:
-        """Return the game with equal spaces for both agents and masked actions."""
+        """Return a level, or the game with equal spaces for both agents and masked actions."""
+        if self.config["level"]:
+            return benchmark.make(self.config["level"], "train")
         env = iglu_marl.parallel_env(
             tasks=[Task("", [(0, -1, 0, color)]) for color in (1, 6)],
             controls="flying",
@@ -87,6 +91,7 @@ class ArchitectBuilder(PettingZooClass):
 
 
 def main(
+    level: str = "",
     algorithm: str = "mappo",
     iterations: int = 20,
     batch: int = 1000,
@@ -94,7 +99,11 @@ def main(
     seed: int = 0,
     output: Path = Path("benchmarl"),
 ) -> float:
-    """Train, and return the mean return of the last evaluation. batch: steps for each update."""
+    """Train, and return the mean return of the last evaluation.
+
+    level: one of teams; none: the game of this page. batch: steps for each update.
+    """
+    max_steps = benchmark.find(level).max_steps if level else max_steps
     config = ExperimentConfig.get_from_yaml()
     config.loggers = ["csv"]
     config.max_n_iters, config.max_n_frames = iterations, None
@@ -107,7 +116,7 @@ def main(
     output.mkdir(parents=True, exist_ok=True)
     config.save_folder = str(output)
     experiment = Experiment(
-        task=ArchitectBuilder("architect_builder", {"max_steps": max_steps}),
+        task=ArchitectBuilder("architect_builder", {"max_steps": max_steps, "level": level}),
         algorithm_config=algorithm_config_registry[algorithm].get_from_yaml(),
         model_config=MlpConfig.get_from_yaml(),
         critic_model_config=MlpConfig.get_from_yaml(),
