@@ -280,7 +280,6 @@ Api = Annotated[
 ]
 TextView = Annotated[str, choice("layers", "coordinates", "auto", about="form of the world in the prompts")]
 Processes = Annotated[int, integer(1, "Number of processes.")]
-Ray = Annotated[str, Option(help="Play on a Ray cluster: its address, auto, or local to start one here.")]
 MinariAgent = Annotated[
     str, Option("--agent", help="With --minari: the agent to export, builder_0 or architect_0.")
 ]
