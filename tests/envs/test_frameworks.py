@@ -35,7 +35,7 @@ from requirements import ROOT, require
 
 import iglu_marl
 from iglu_marl.envs.registration import LANGUAGE_ID
-from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
+from iglu_marl.envs.wrappers import align, discretize, flatten, mask
 from iglu_marl.language.goals import GoalSpace
 from iglu_marl.tasks import RandomTasks
 
@@ -82,8 +82,8 @@ def one_thread() -> Any:
 
 FLAT = {
     "flat": lambda: flatten(lone(), drop=("dialog",)),
-    "tokens": lambda: tokenize(lone(), dialog_length=6),
-    "pixels": lambda: tokenize(lone("IGLUGridworld-v0", pov_size=(40, 40)), dialog_length=6),
+    "tokens": lambda: lone(chat="tokens", dialog_length=6),
+    "pixels": lambda: lone("IGLUGridworld-v0", chat="tokens", pov_size=(40, 40), dialog_length=6),
     "silent": lambda: discretize(flatten(lone("IGLUSilentBuilder-v0"), drop=("pov", "chat"))),
     "digits": lambda: discretize(flatten(lone(action_space="flying"), drop=("dialog",)), "multidiscrete"),
     "masked": lambda: mask(discretize(flatten(lone(action_space="flying"), drop=("dialog",)))),
@@ -153,7 +153,8 @@ def test_gymnasium_stacks_wrapped_environments() -> None:
 def test_a_spec_makes_the_wrapped_environment_again() -> None:
     env = mask(
         discretize(
-            flatten(tokenize(lone(action_space="flying"), dialog_length=5), words="one-hot"), camera_deg=2
+            flatten(lone(action_space="flying", chat="tokens", dialog_length=5), words="one-hot"),
+            camera_deg=2,
         )
     )
     again = gym.make(env.spec)
