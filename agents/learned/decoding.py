@@ -47,9 +47,8 @@ def marginals(
         part = [
             replace(example, actions=example.actions[:0]) for example in examples[first : first + _AT_ONCE]
         ]
-        prefixes = [np.arange(0)] * len(part)
         own = [frame_of(example.pose[3]) for example in part]
-        views = [batch_of(part, prefixes, frames) for frames in (own, [frame + MIRROR for frame in own])]
+        views = [batch_of(part, frames=frames) for frames in (own, [frame + MIRROR for frame in own])]
         found.append(np.mean([_looked_at(model, view, device, precision) for view in views], axis=0))
     return np.concatenate(found)
 
