@@ -12,8 +12,7 @@ from typing_extensions import Self, Unpack
 from iglu_marl import Controls, Role
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.settings import Options, Settings, act_space
-from iglu_marl.core.actions import Action
-from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.controls import ControlsName, at_rest
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.language import TemplateCodec
 
@@ -146,17 +145,4 @@ class NothingBuilder(RandomBuilder):
 
     def act(self, observation: Any) -> Any:
         """Return an action without effect; the observation is ignored."""
-        return self._with_words(_idle(self._space))
-
-
-def _idle(space: spaces.Space[Any]) -> Any:
-    """Return the action of a builder's space that ends the turn, or else the one that waits."""
-    if isinstance(space, spaces.Discrete):
-        return int(Action.YIELD if space.n > Action.YIELD else Action.NOOP)
-    if isinstance(space, spaces.Dict):
-        return {name: 1 if name == "yield" else _idle_part(part) for name, part in space.items()}
-    return _idle_part(space)
-
-
-def _idle_part(space: spaces.Space[Any]) -> Any:
-    return 0 if isinstance(space, spaces.Discrete) else np.zeros(space.shape or (), space.dtype)
+        return self._with_words(at_rest(self._space))

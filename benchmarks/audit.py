@@ -27,7 +27,7 @@ def audit_levels(
     as_json: opt.Json = False,
 ) -> bool:
     """Compute the shortcut baselines and references of levels. Exit code 1 if a baseline beats chance."""
-    from benchmarks.audits import FAMILIES, audit, write_audits
+    from benchmarks.audits import AUDITED, audit, write_audits
     from iglu_marl.benchmark.report import audit_table
 
     if quick:
@@ -36,7 +36,7 @@ def audit_levels(
     found = {}
     kept = "Nothing is kept without --output." if output is None else f"Whole audits are in {output}."
     with stoppable(lambda: kept):
-        for name in chosen_levels(names or list(FAMILIES)):
+        for name in chosen_levels(names or list(AUDITED)):
 
             def show(control: str, level: str = name) -> None:
                 console.print(f"{level}: {control}", style="dim")

@@ -18,7 +18,6 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.wrappers import discretize
-from iglu_marl.evaluation.open_loop import Score, search
 from iglu_marl.recording.rollout import Trajectory
 
 Array = npt.NDArray[Any]
@@ -197,7 +196,7 @@ def open_loop(level: Level, tasks: Sequence[Task], budget: int, seed: int) -> fl
     """
     games = BuilderGames(level, len(tasks), features_for(level, (), cells_of_tasks(tasks)))
 
-    def played(actions: npt.NDArray[np.int64]) -> tuple[Flags, Score]:
+    def played(actions: npt.NDArray[np.int64]) -> tuple[Flags, tuple[int, float]]:
         games.begin(tasks)
         total = 0.0
         for action in actions:
@@ -208,9 +207,39 @@ def open_loop(level: Level, tasks: Sequence[Task], budget: int, seed: int) -> fl
         return games.success, (int(games.success.sum()), total)
 
     tries = max(1, budget // (level.max_steps * len(tasks)))
-    found = search(played, (0, games.actions), level.max_steps, tries=tries, seed=seed)
+    completed = climbed(played, games.actions, level.max_steps, tries, seed)
     games.close()
-    return found.share
+    return float(completed.mean())
+
+
+def climbed(
+    play: Callable[[npt.NDArray[np.int64]], tuple[Flags, tuple[int, float]]],
+    actions: int,
+    steps: int,
+    tries: int,
+    seed: int,
+) -> Flags:
+    """Search a sequence of actions by hill climbing; return the episodes that it completes.
+
+    One or more times, an action is replaced, removed (and one appended), or inserted (and the last dropped). A new
+    sequence is kept if its score is not lower.
+
+    play: returns the completed episodes of a sequence, int [steps], and their number with the sum of returns. actions:
+    their number. tries: number of sequences to play. seed: seed of the search.
+    """
+    rng, last = np.random.default_rng(seed), steps - 1
+    sequence = rng.integers(actions, size=steps)
+    completed, best = play(sequence)
+    for _ in range(tries - 1):
+        changed = sequence
+        for _ in range(int(rng.geometric(0.7))):
+            place = int(rng.integers(steps))
+            out, into = ((place, place), (place, last), (last, place))[int(rng.integers(3))]
+            changed = np.insert(np.delete(changed, out), into, rng.integers(actions))
+        reached, score = play(changed)
+        if score >= best:
+            sequence, completed, best = changed, reached, score
+    return completed
 
 
 @dataclass

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 import iglu_marl.envs.registration  # noqa: F401 (registers the ids)
 from iglu_marl.core.actions import Action
-from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.scoring import maximal_intersection
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
@@ -25,7 +24,6 @@ from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.envs.wrappers import align, discretize, flatten, mask
-from iglu_marl.rendering.painter import Painter
 from iglu_marl.tasks import RandomTasks
 
 COUNTS = (1, 16, 64, 256, 1024, 4096, 16384)
@@ -136,13 +134,9 @@ def _reset(max_cache: int) -> Workload:
 
 SINGLE = [
     BenchCase("single", "step, state only", partial(_single, render=False)),
-    BenchCase("single", "step with pose and grid", partial(_single, render=False, vector_state=True)),
     BenchCase("single", "step, busy builder (29 % edits), state only", partial(_busy, render=False)),
     BenchCase("single", "step, busy flier (Dict actions), state only", _busy_flier),
-    *(
-        BenchCase("single", f"step, pixels 64×64, {n} blocks", partial(_single, n), quick=n == 20)
-        for n in (0, 20, 60)
-    ),
+    BenchCase("single", "step, pixels 64×64, 20 blocks", partial(_single, 20)),
     BenchCase("single", "reset, a new random task", partial(_reset, 0)),
     BenchCase("single", "reset, prepared task", partial(_reset, 100)),
 ]
@@ -150,8 +144,8 @@ SINGLE = [
 # ------------------------------------------------------------------------------------------------------- score
 
 
-def _intersection(blocks: int) -> Workload:
-    pairs = [(scene(blocks, seed), scene(blocks, seed + 100)) for seed in range(20)]
+def _intersection() -> Workload:
+    pairs = [(scene(20, seed), scene(20, seed + 100)) for seed in range(20)]
 
     def run() -> None:
         for grid, target in pairs:
@@ -160,29 +154,7 @@ def _intersection(blocks: int) -> Workload:
     return Workload(run, len(pairs))
 
 
-def _edit() -> Workload:
-    """Place and break blocks in a batch."""
-    worlds = Worlds(256)
-    for index in range(256):
-        worlds.spawn(index, Task("", scene(20, index % 50)), pose=BUSY_POSE)
-    table = np.zeros(2, CONTROL)
-    table["place"][0] = table["remove"][1] = 1
-    batches = [np.repeat(table[i : i + 1], 256) for i in (0, 1)]
-
-    def run() -> None:
-        for batch in batches:
-            worlds.step(batch)
-
-    return Workload(run, 512)
-
-
-SCORE = [
-    BenchCase("score", "maximal_intersection from scratch, 20 blocks", partial(_intersection, 20)),
-    BenchCase(
-        "score", "maximal_intersection from scratch, 60 blocks", partial(_intersection, 60), quick=False
-    ),
-    BenchCase("score", "step that edits a block, score kept up to date", _edit),
-]
+SCORE = [BenchCase("score", "maximal_intersection from scratch, 20 blocks", _intersection)]
 
 # -------------------------------------------------------------------------------------------------- two agents
 
@@ -402,27 +374,6 @@ WRAPPERS = [
     _wrapper_case("shaping", shaping=True),
 ]
 
-# ----------------------------------------------------------------------------------------------------- painter
-
-
-def _painter(count: int, blocks: int) -> Workload:
-    worlds, painter = Worlds(count), Painter()
-    rng = np.random.default_rng(1)
-    for index, task in zip(range(count), scenes(blocks) * (count // 50 + 1), strict=False):
-        x, z, yaw, pitch = rng.uniform((-4, -4, 0, -40), (4, 4, 360, 10))
-        worlds.spawn(index, task, pose=(x, 0.5, z, yaw, pitch))
-    indices = list(range(count))
-    return Workload(lambda: painter.render(worlds, indices, (64, 64)), count)
-
-
-PAINTER = [
-    BenchCase(
-        "painter", f"frame 64×64, {blocks} blocks, {n} at once", partial(_painter, n, blocks), blocks == 20, n
-    )
-    for n in (1, 64)
-    for blocks in (0, 20, 60)
-]
-
 # ---------------------------------------------------------------------------------------------------- language
 
 _QUESTIONS = (
@@ -453,7 +404,7 @@ LANGUAGE = [
     BenchCase("language", "answer a program, 100 worlds at once", partial(_answers, True), count=100),
 ]
 
-CASES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *WRAPPERS, *PAINTER, *LANGUAGE]
+CASES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *WRAPPERS, *LANGUAGE]
 
 # ------------------------------------------------------------------------------------------------ new processes
 

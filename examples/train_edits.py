@@ -92,7 +92,7 @@ def train_edits(
             samples, held_out, output, config, members=members, resume=resume, notes=notes, on_epoch=show
         )
     print_json(as_json, trained.notes)
-    console.print(f"F1 on the held-out part {trained.notes['held_out_f1']}; model and curve: {output}")
+    console.print(f"F1 on the held-out part {trained.notes['held_out_f1']:.3f}; model and curve: {output}")
 
 
 def _stopped(folder: Path) -> str:

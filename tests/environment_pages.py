@@ -15,8 +15,22 @@ from iglu_marl.envs.language import make_language_goal, observation_rows
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, TARGET_SIGHTS, GameConfig
+from iglu_marl.game.effects import KINDS
 
 Rows = list[list[str]]
+
+
+def effect_rows() -> Rows:
+    """Return for each option where it has an effect, by the kinds in `KINDS`, and what it needs besides."""
+    return [
+        [
+            f"`{item.name}`",
+            *("raises" if kind in item.metadata["without"] else "" for kind in KINDS),
+            " and ".join(need.text for need in item.metadata["needs"]),
+        ]
+        for item in dataclasses.fields(GameConfig)
+    ]
+
 
 # One meaning for each key, on whatever page.
 MEANINGS = {

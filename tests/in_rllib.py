@@ -1,6 +1,6 @@
 """What test_rllib.py asks of Ray and RLlib, run by the Python of the environment that has them; prints JSON.
 
-.venv-rllib/bin/python tests/in_rllib.py rays | training | teams | levels
+.venv-rllib/bin/python tests/in_rllib.py training | teams | levels
 """
 
 from __future__ import annotations
@@ -10,68 +10,10 @@ import io
 import json
 import runpy
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-
-
-def plain(value: Any) -> Any:
-    """Rows without what depends on the clock."""
-    return [{key: part for key, part in row.items() if key != "seconds"} for row in value]
-
-
-def rays() -> dict[str, Any]:
-    """A cluster of three nodes, of which one is killed: the rows and recordings of one process, every game once."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    from iglu_marl import benchmark
-    from iglu_marl.evaluation import evaluate, tasks_of
-
-    options: dict[str, Any] = {"episodes": 6, "record": True, "seeds": (0, 1)}
-    tasks = tasks_of("bundled", count=3)
-    games: dict[str, Any] = {"controls": "flying", "seed": 3, "examples": 0, "progress": False}
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-    ray.init(address=cluster.address, log_to_driver=False)
-    lost: list[int] = []
-    parts: list[str] = []
-
-    def kill(part: str) -> None:
-        parts.append(part)
-        if not lost:
-            cluster.remove_node(nodes[0], allow_graceful=False)
-            lost.append(len(parts))
-
-    with tempfile.TemporaryDirectory() as folder:
-        one, many = (Path(folder, name, "kept.json") for name in ("one", "many"))
-        one.parent.mkdir()
-        many.parent.mkdir()
-        for path, more in ((one, {}), (many, {"ray": "auto", "progress": kill})):
-            benchmark.run("told-ground-v2", ["scripted", "random"], output=path, **options, **more)
-        names = ("kept.json", "kept.games.jsonl")
-        same = [(one.parent / name).read_text() == (many.parent / name).read_text() for name in names]
-        verified = benchmark.verify(many)
-        log = Path(folder, "evaluation")
-        rows = evaluate("scripted", "scripted", tasks, baselines=False, output=log, ray="auto", **games).rows
-        kept = (log / "games.jsonl").read_text().splitlines()
-        (log / "games.jsonl").write_text("\n".join(kept[:-1]) + "\n" + kept[-1][:20])  # as if killed
-        again = evaluate("scripted", "scripted", tasks, baselines=False, output=log, ray="auto", **games).rows
-    ray.shutdown()
-    cluster.shutdown()
-    alone = evaluate("scripted", "scripted", tasks, baselines=False, **games).rows
-    print("three nodes")
-    return {
-        "lost": lost,
-        "parts": len(parts),
-        "same": same,
-        "verified": verified,
-        "rows": plain(rows) == plain(alone),
-        "resumed": plain(again) == plain(alone),
-        "games": len(rows),
-    }
 
 
 def training() -> dict[str, Any]:
@@ -187,7 +129,7 @@ def main() -> None:
 
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        answer = {"rays": rays, "training": training, "teams": teams, "levels": levels}[sys.argv[1]]()
+        answer = {"training": training, "teams": teams, "levels": levels}[sys.argv[1]]()
     print(
         json.dumps(
             {"gymnasium": gymnasium.__version__, "printed": shown.getvalue().splitlines()[0], **answer}

@@ -51,7 +51,6 @@ from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
-from iglu_marl.envs.documentation import effect_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
@@ -476,8 +475,8 @@ def effects() -> list[list[str]]:
     }
     rows = []
     for number, kind in enumerate(GAMES, 1):
-        raising = [row[0] for row in effect_rows() if row[number]]
-        allowed = [row[0] for row in effect_rows() if not row[number]]
+        raising = [row[0] for row in environment_pages.effect_rows() if row[number]]
+        allowed = [row[0] for row in environment_pages.effect_rows() if not row[number]]
         text = ", ".join(raising) if len(raising) < len(allowed) else "all but " + ", ".join(allowed)
         rows.append([names[kind], text or "none"])
     return rows
@@ -486,7 +485,7 @@ def effects() -> list[list[str]]:
 def needs() -> list[list[str]]:
     """What options need to have an effect."""
     options: dict[str, list[str]] = {}
-    for row in effect_rows():
+    for row in environment_pages.effect_rows():
         if row[-1]:
             options.setdefault(row[-1], []).append(row[0])
     return [[", ".join(names), need] for need, names in options.items()]

@@ -40,7 +40,6 @@ NOT_RUN = {
     r".*\b(mdc|C7|iglu-singleturn|iglu-multiturn)\b": "reads a corpus: tests/commands/test_data_command.py",
     r".*\bllm\b(?! export)": "asks a language model: tests/commands/test_play.py",
     r".*--trained |IGLU_MARL_MODEL": "wants a trained model: tests/agents/test_learned.py",
-    r".*--ray ": "starts or joins a cluster: tests/envs/test_rllib.py",
     r".*mypackage": "names the reader's own package",
     r"iglu-marl llm export transcript": "reads what a language model said: tests/text/test_export.py",
     r"iglu-marl benchmark report ours": "reads others' results: tests/commands/test_benchmark_command.py",

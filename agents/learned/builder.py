@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self, Unpack
 
-from iglu_marl import AgentError, Dialogue, Role, Utterance
+from iglu_marl import Dialogue, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.learned.hybrid import Hybrid
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained
@@ -24,11 +24,9 @@ from iglu_marl.data.situations import Predictor, Situation
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.decoding import Decoding
 
 MODEL_VARIABLE = "IGLU_MARL_MODEL"
 DEFAULT = "edits-v1"  # of the zoo
-DECODING: Decoding = "threshold"  # in games
 Grid = npt.NDArray[np.int8]
 
 
@@ -36,9 +34,8 @@ class LearnedBuilder(BuilderBase):
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
     model: the folder of a trained model (see `examples/train_edits.py`), one of the zoo, or any predictor of
-    `iglu_marl.evaluation.action_prediction`. decoding: of a trained model ("threshold" or "steps"). grammar: whether
-    the grammar reads first, and the model what that cannot follow (`Hybrid`). The other
-    arguments are those of `ScriptedBuilder`; it never says anything.
+    `iglu_marl.evaluation.action_prediction`. grammar: whether the grammar reads first, and the model what that cannot
+    follow (`Hybrid`). The other arguments are those of `ScriptedBuilder`; it never says anything.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. Of edits that cannot all be done it does those that
     can. What a turn is too short for goes on in the next, unless the architect says something new.
@@ -49,17 +46,12 @@ class LearnedBuilder(BuilderBase):
         model: str | os.PathLike[str] | Pretrained | Predictor,
         controls: ControlsName = "walking",
         *,
-        decoding: Decoding | None = None,
         grammar: bool = False,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
         self._executor = PlanExecutor(self.game, "LearnedBuilder")
-        if callable(model) and decoding is not None:
-            raise AgentError(
-                f"decoding is {decoding!r} and model a function, expected decoding of a trained model"
-            )
-        predict: Predictor = model if callable(model) else load_model(model, decoding or DECODING)
+        predict: Predictor = model if callable(model) else load_model(model)
         self._predict: Predictor = Hybrid(predict) if grammar else predict
         self._forget(None)
 
@@ -156,9 +148,7 @@ class LearnedBuilder(BuilderBase):
         return plan.actions[::-1] if plan.verdict == "built" else None
 
 
-def load_model(
-    model: str | os.PathLike[str] | Pretrained, decoding: Decoding = DECODING, threads: int = 0
-) -> TrainedModel:
+def load_model(model: str | os.PathLike[str] | Pretrained, threads: int = 0) -> TrainedModel:
     """Return a trained model: one of the zoo, or that of a folder.
 
     threads: of PyTorch, in the whole process; 0: unchanged.
@@ -167,8 +157,8 @@ def load_model(
         from iglu_marl.agents.learned.checkpoint import TrainedModel
 
     if isinstance(model, Pretrained):
-        return TrainedModel.pretrained(model, decoding)
-    return TrainedModel.named(model, decoding=decoding, threads=threads)
+        return TrainedModel.pretrained(model)
+    return TrainedModel.named(model, threads=threads)
 
 
 def _holds(grid: Grid, action: NetAction) -> bool:

@@ -1,4 +1,4 @@
-"""A trained model in a folder: `model.json` (sizes, vocabulary, thresholds, notes) and `weights.pt`.
+"""A trained model in a folder: `model.json` (sizes, vocabulary, threshold, notes) and `weights.pt`.
 
 Weights are read as plain tensors (`weights_only`): loading runs no code.
 """
@@ -12,19 +12,16 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from iglu_marl import DataError
-from iglu_marl.agents.learned.decoding import Decoding, as_actions, in_one_look, marginals, step_by_step
+from iglu_marl.agents.learned.decoding import as_actions, in_one_look, marginals
 from iglu_marl.agents.learned.examples import Example, example_of
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, network
 from iglu_marl.agents.learned.text import LENGTH, Vocabulary
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained, zoo
-from iglu_marl.core.arguments import check_option
 from iglu_marl.core.files import atomic_write, write_text
 from iglu_marl.core.grid import NetAction
 from iglu_marl.data.situations import Situation
@@ -35,15 +32,14 @@ DESCRIPTION, WEIGHTS = "model.json", "weights.pt"
 
 @dataclass
 class TrainedModel:
-    """A model with its vocabulary and thresholds; a predictor for `iglu_marl.evaluation.action_prediction`.
+    """A model with its vocabulary and threshold; a predictor for `iglu_marl.evaluation.action_prediction`.
 
-    thresholds: by decoding ("threshold" and "steps"). decoding: the default one. notes: facts of the training.
+    threshold: actions with a higher probability are predicted. notes: facts of the training.
     """
 
     model: EditModel | Ensemble
     vocabulary: Vocabulary
-    thresholds: dict[str, float]
-    decoding: Decoding = "threshold"
+    threshold: float
     notes: dict[str, Any] = field(default_factory=dict)
     device: str = "cpu"
 
@@ -60,22 +56,16 @@ class TrainedModel:
         """Return the predicted edits in each of many situations."""
         return self.actions([example_of(situation, self.vocabulary) for situation in situations])
 
-    def actions(self, examples: Sequence[Example], decoding: Decoding | None = None) -> list[list[NetAction]]:
+    def actions(self, examples: Sequence[Example]) -> list[list[NetAction]]:
         """Return predicted actions for examples, whose own actions are ignored."""
-        chosen: Decoding = decoding or self.decoding
-        threshold = self.thresholds[chosen]
-        rows: list[npt.NDArray[np.int64]]
-        if chosen == "steps":
-            rows = step_by_step(self.model, examples, threshold, device=self.device)
-        else:
-            rows = in_one_look(marginals(self.model, examples, device=self.device), examples, threshold)
-        return [as_actions(part) for part in rows]
+        probabilities = marginals(self.model, examples, device=self.device)
+        return [as_actions(rows) for rows in in_one_look(probabilities, examples, self.threshold)]
 
     @property
     def fingerprint(self) -> str:
-        """Hash of weights and thresholds, 12 hexadecimal digits."""
+        """Hash of weights and threshold, 12 hexadecimal digits."""
         made = hashlib.blake2b(
-            json.dumps([self.thresholds, self.vocabulary.words, self.vocabulary.length]).encode(),
+            json.dumps([self.threshold, self.vocabulary.words, self.vocabulary.length]).encode(),
             digest_size=6,
         )
         for name, part in sorted(self.model.state_dict().items()):
@@ -91,7 +81,7 @@ class TrainedModel:
             "version": VERSION,
             "model": members[0].config.to_json(),
             "members": len(members),
-            "thresholds": self.thresholds,
+            "thresholds": {"threshold": self.threshold},
             "notes": self.notes,
             "length": self.vocabulary.length,
             "words": self.vocabulary.words,
@@ -109,7 +99,6 @@ class TrainedModel:
         cls,
         described: Mapping[str, Any],
         state: Mapping[str, torch.Tensor],
-        decoding: Decoding = "threshold",
         device: str = "cpu",
     ) -> TrainedModel:
         """Make a model from its description and weights. Damaged ones raise various errors."""
@@ -117,36 +106,30 @@ class TrainedModel:
             raise ValueError(f"format {described['format']!r}, version {described['version']!r}")
         vocabulary = Vocabulary(described["words"], described.get("length", LENGTH))
         model = network(ModelConfig(**described["model"]), described.get("members", 1))
-        thresholds = {name: float(described["thresholds"][name]) for name in ("threshold", "steps")}
+        threshold = float(described["thresholds"]["threshold"])
         model.load_state_dict(state)
-        return cls(
-            model.to(device).eval(), vocabulary, thresholds, decoding, dict(described["notes"]), device
-        )
+        return cls(model.to(device).eval(), vocabulary, threshold, dict(described["notes"]), device)
 
     @classmethod
-    def pretrained(cls, model: Pretrained, decoding: Decoding = "threshold") -> TrainedModel:
-        """Return a model of the zoo. Raises `ConfigError` if the decoding is unknown."""
-        check_option("decoding", decoding, get_args(Decoding))
+    def pretrained(cls, model: Pretrained) -> TrainedModel:
+        """Return a model of the zoo."""
         state = {name: torch.from_numpy(part) for name, part in model.tensors.items()}
-        return cls.of(model.card["network"], state, decoding)
+        return cls.of(model.card["network"], state)
 
     @classmethod
-    def named(
-        cls, model: str | os.PathLike[str], *, decoding: Decoding = "threshold", threads: int = 0
-    ) -> TrainedModel:
+    def named(cls, model: str | os.PathLike[str], *, threads: int = 0) -> TrainedModel:
         """Return a model of the zoo by name, or that in a folder (`load`)."""
         if Path(model).exists() or str(model) not in zoo():
-            return cls.load(model, decoding=decoding, threads=threads)
+            return cls.load(model, threads=threads)
         if threads:
             torch.set_num_threads(threads)
-        return cls.pretrained(pretrained(str(model)), decoding)
+        return cls.pretrained(pretrained(str(model)))
 
     @classmethod
     def load(
         cls,
         folder: str | os.PathLike[str],
         *,
-        decoding: Decoding = "threshold",
         device: str = "cpu",
         threads: int = 0,
     ) -> TrainedModel:
@@ -154,16 +137,15 @@ class TrainedModel:
 
         threads: of PyTorch, in the whole process; 0: unchanged. Single situations are too small for several threads.
 
-        Raises `DataError` if the files are damaged. Raises `ConfigError` if the decoding is unknown.
+        Raises `DataError` if the files are damaged.
         """
         path = Path(folder)
-        check_option("decoding", decoding, get_args(Decoding))
         if threads:
             torch.set_num_threads(threads)
         try:
             described = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
             state = torch.load(path / WEIGHTS, map_location=device, weights_only=True)
-            return cls.of(described, state, decoding, device)
+            return cls.of(described, state, device)
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(
                 f"{path} holds no model of this version ({error!s:.200}); make one with "

@@ -2,7 +2,7 @@
 
 An epoch depends on the seed, its number and the state before it only, so an interrupted run resumes from its last
 epoch (`checkpoint.pt`) with the same result. The final weights are a running average over steps. The epoch and the
-thresholds of both decodings are chosen by F1 on the held-out part.
+threshold are chosen by F1 on the held-out part.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch
 
 from iglu_marl import ConfigError, DataError
 from iglu_marl.agents.learned.checkpoint import TrainedModel, save_tensors
-from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, sequences, settled
+from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored
 from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, losses, tensors
 from iglu_marl.agents.learned.text import LENGTH, RIGHT, UNKNOWN, Vocabulary
@@ -35,7 +35,6 @@ CHECKPOINT, CURVE = "checkpoint.pt", "curve.csv"
 LOSSES, SCORES = ("place_loss", "remove_loss", "color_loss"), ("f1", "precision", "recall")
 COLUMNS = ("epoch", "seconds", *LOSSES, *SCORES, "threshold")
 THRESHOLDS = tuple(round(0.04 + 0.01 * step, 3) for step in range(37))  # 0.04 to 0.4
-STEP_THRESHOLDS = (0.08, 0.09, 0.1, 0.12, 0.15, 0.2, 0.3)
 WARM_UP = 200  # optimizer steps
 _LONGEST = 60  # actions: longer sequences are no training examples
 
@@ -264,22 +263,16 @@ def _best_threshold(
 
 
 def _finished(runs: Sequence[Training], folder: Path, notes: dict[str, Any]) -> TrainedModel:
-    """Write the model of one run, or the mean of several, with a threshold for each decoding."""
+    """Write the model of one run, or the mean of several, with its threshold."""
     first = runs[0]
     model = first.average if len(runs) == 1 else Ensemble(run.average for run in runs)
     where: dict[str, Any] = {"device": first.config.device, "precision": first.config.precision}
     threshold, counts = _best_threshold(model, first.held_out, **where)
-    tried = sequences(model, first.held_out, min(STEP_THRESHOLDS), **where)
-    steps = {
-        least: score(first.held_out, settled(tried, len(first.held_out), least)).f1
-        for least in STEP_THRESHOLDS
-    }
-    step_threshold = max(steps, key=lambda key: steps[key])
     facts: dict[str, Any] = {
         **notes,
         "training": first.settings(),
         "epoch": first.best["epoch"],
-        "held_out_f1": {"threshold": counts.f1, "steps": steps[step_threshold]},
+        "held_out_f1": counts.f1,
         "seconds": round(sum(run.seconds for run in runs), 1),
     }
     if len(runs) > 1:
@@ -290,7 +283,7 @@ def _finished(runs: Sequence[Training], folder: Path, notes: dict[str, Any]) -> 
     trained = TrainedModel(
         model.eval(),
         first.vocabulary,
-        {"threshold": threshold, "steps": step_threshold},
+        threshold,
         notes=facts,
         device=first.config.device,
     )

@@ -1,4 +1,4 @@
-"""Trained agents that come with the package, each by its name: `pretrained("silent-walker-v0").for_env(env)`.
+"""Trained agents that come with the package, each by its name: `pretrained("pov-walker-v2").for_env(env)`.
 
 An agent is two files in `weights/`: NAME.npz with its tensors, plain arrays that are read without pickle, and
 NAME.json, its card. All of them together have 5 MB at most. A name ends in a version: other weights have another
@@ -40,7 +40,6 @@ FOLDER = Path(__file__).with_name("weights")
 KINDS: dict[str, dict[Role, str]] = {
     "edit-builder": {Role.BUILDER: "iglu_marl.agents.learned.builder:LearnedBuilder"},
     "pov-builder": {Role.BUILDER: "iglu_marl.agents.learned.pov_builder:PovBuilder"},
-    "silent-builder": {Role.BUILDER: "iglu_marl.agents.learned.silent:SilentBuilder"},
 }
 """By kind and role, the class: its `for_env(env, model=...)` gets the `Pretrained`."""
 PLAYS = ("kind", "about", "roles", "game", "network")  # entries of a card: how the agent plays

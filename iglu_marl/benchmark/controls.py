@@ -25,10 +25,10 @@ import numpy.typing as npt
 
 from iglu_marl.benchmark.catalog import CONTROLS as CONTROLS
 from iglu_marl.benchmark.catalog import Level
+from iglu_marl.core.controls import at_rest
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent, is_idle
-from iglu_marl.recording.recorded_env import at_rest
 
 Array = npt.NDArray[Any]
 See = Callable[[Any], Any]

@@ -18,7 +18,7 @@ from iglu_marl._version import __version__
 from iglu_marl.benchmark.catalog import Level, builder_env, find, make
 from iglu_marl.benchmark.games import judged, reference_env, silent_architect
 from iglu_marl.benchmark.splits import SplitName, content_digest, some_of
-from iglu_marl.core.controls import GRID_ACTIONS, Controls
+from iglu_marl.core.controls import GRID_ACTIONS, Controls, at_rest
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
@@ -36,7 +36,7 @@ from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.planning.problem import planning_state
 from iglu_marl.recording.offline import spec_of, write_episodes
-from iglu_marl.recording.recorded_env import Script, at_rest, episode_options, read_script
+from iglu_marl.recording.recorded_env import Script, episode_options, read_script
 from iglu_marl.recording.rollout import Trajectory
 from iglu_marl.recording.values import to_json
 

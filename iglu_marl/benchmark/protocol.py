@@ -41,7 +41,7 @@ from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, oth
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
-from iglu_marl.core.jobs import RAY_PARTS, do_jobs, each, slices
+from iglu_marl.core.jobs import do_jobs, each, slices
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.schema import Entries, Field, check, some_text, whole
 from iglu_marl.core.task import Task
@@ -69,7 +69,7 @@ def run(
     command: str = "",
     output: str | os.PathLike[str] | None = None,
     record: bool = False,
-    ray: str = "",
+    processes: int = 1,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Result:
     """Measure the agents of several training runs on a level.
@@ -96,8 +96,7 @@ def run(
         command: command that trained and measured the agents.
         output: path of the result file.
         record: whether to keep all games, also of the controls, beside the result file, for `verify`.
-        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `core.jobs.do_jobs`); "": none. Does
-            not change the result.
+        processes: number of worker processes, for which `agents` must be picklable; does not change the result.
         progress: called with a line of text for each part of the games, and with the `Result.flags` that do not depend
             on chance.
 
@@ -133,11 +132,11 @@ def run(
         raise ConfigError(f"episodes is {episodes}, expected a multiple of {unit}, the games with a stranger")
     kinds = ("", *(_controls(level, pairs) if controls else ()))
     job = _Job(level, split, pairs, numbers, episodes, kinds, record)
-    shares = slices(episodes // unit, max(1, RAY_PARTS // len(pairs)) if ray else 1)
+    shares = slices(episodes // unit, processes)
     ends = [(unit * first, unit * end) for first, end in shares]
     parts = [_Part(place, *end) for place in range(len(pairs)) for end in ends]
     done: dict[int, _Measured] = {}
-    for number, measured in do_jobs(each(partial(_measure, job)), parts, ray=ray):
+    for number, measured in do_jobs(each(partial(_measure, job)), parts, processes=processes):
         done[number] = measured
         progress(f"{level.name} part {len(done)} of {len(parts)}")
     found, rows, tasks = [], [], []

@@ -131,7 +131,7 @@ def run_level(
     ] = True,
     output: Annotated[Path | None, opt.output_file("The result file to write (JSON).")] = None,
     record: Annotated[bool, Option("--keep-games", help="Keep all games beside it, for `verify`.")] = False,
-    ray: opt.Ray = "",
+    processes: opt.Processes = 1,
     as_json: opt.Json = False,
 ) -> None:
     """Measure agents on a level.
@@ -164,7 +164,7 @@ def run_level(
             controls=controls,
             output=output,
             record=record,
-            ray=ray,
+            processes=processes,
             progress=lambda text: console.print(text, style="dim"),
         )
     if as_json:

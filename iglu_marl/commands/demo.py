@@ -1,36 +1,31 @@
-"""`iglu-marl demo`: play one game of two agents or a team; with --replay a recorded dialogue is the architect."""
+"""`iglu-marl demo`: play one game of two agents or a team."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from typer import Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.options import Data, Json, Seed, TaskId, choice, output_folder
 from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import made_folder, write_text
 
 if TYPE_CHECKING:
-    from iglu_marl.core.controls import ControlsName
-    from iglu_marl.core.task import Subtasks, Task
-    from iglu_marl.envs.single import SilentBuilderEnv
+    from iglu_marl.core.task import Task
     from iglu_marl.game.agent import Agent
     from iglu_marl.recording.rollout import Trajectory
     from iglu_marl.recording.videos import GameMoments
 
 SCRIPTED = "scripted"
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
-IDLE_STEPS = 60  # steps without a change after which a replay ends
 _STYLE = {Role.ARCHITECT: "bold yellow", Role.BUILDER: "bold cyan"}
 
 
@@ -43,9 +38,6 @@ def demo(
     tasks: opt.GameTasks = None,
     data: Data = None,
     task: TaskId = None,
-    replay: Annotated[
-        bool, Option("--replay", help="Replay a recorded dialogue to a builder that knows its targets.")
-    ] = False,
     controls: opt.Controls = None,
     max_steps: Annotated[int | None, opt.steps_of_game(MAX_STEPS)] = None,
     seed: Seed = 0,
@@ -62,37 +54,23 @@ def demo(
 
     With --team division, two builders who hold different colors build it. Exit code 1 if incomplete.
 
-    Examples: iglu-marl demo; iglu-marl demo --team division; iglu-marl demo --replay --video-format gif
+    Examples: iglu-marl demo; iglu-marl demo --team division; iglu-marl demo --task crane --video-format gif
     """
-    from iglu_marl.commands.task_selection import choose_session, choose_task
+    from iglu_marl.commands.task_selection import choose_task
 
-    if replay and (architect, builder) != (SCRIPTED, SCRIPTED):
-        raise ConfigError(
-            "--replay plays a recorded dialogue to a builder that knows its targets; it takes no other agents"
-        )
     if video_format in ("mp4", "both"):  # it says what is missing before the game
         with extra("video"):
             import imageio_ffmpeg  # noqa: F401
     game = opt.game_of_team(team, architects, builders)
-    if replay and game:
-        raise ConfigError("--replay has one architect and one builder; it takes no team")
     loading = False if as_json else None
-    if replay:
-        chosen: Any = choose_session(tasks, data, task, seed, progress=loading)
-    else:
-        chosen = choose_task(tasks, data, task, seed, own=game.get("tasks"), progress=loading)
+    chosen = choose_task(tasks, data, task, seed, own=game.get("tasks"), progress=loading)
     console = text_console(as_json)
     files: list[Path] = []
     kept = lambda: f"Saved in {output.resolve()}: {', '.join(file.name for file in files) or 'nothing'}"  # noqa: E731
     with stoppable(kept), progress_bar(as_json, console) as progress:
-        if replay:
-            env, trajectory, watcher, reason, more = _replayed_game(
-                chosen, controls, max_steps or MAX_STEPS, seed, console, progress
-            )
-        else:
-            env, agents = game_of(chosen, controls, architect, builder, max_steps, game)
-            trajectory, watcher, reason = _played_game(env, agents, chosen, seed, console, progress)
-            more = {"team": watcher.tally.counts} if env.unwrapped.config.is_team else {}
+        env, agents = game_of(chosen, controls, architect, builder, max_steps, game)
+        trajectory, watcher, reason = _played_game(env, agents, chosen, seed, console, progress)
+        more = {"team": watcher.tally.counts} if env.unwrapped.config.is_team else {}
         for file in save(output, video_format, trajectory, watcher.moments, progress):
             files.append(file)
             if file.suffix == ".html":
@@ -106,19 +84,12 @@ def demo(
 class _Watcher:
     """Print the dialogue of a game, update the progress bar, and keep the moments for the pictures."""
 
-    def __init__(
-        self,
-        console: Console,
-        progress: Progress,
-        total: int,
-        what: str = "blocks",
-        counted: Callable[[Any], int] = lambda episode: episode.worlds.best[0],
-    ) -> None:
+    def __init__(self, console: Console, progress: Progress, total: int) -> None:
         from iglu_marl.evaluation.team import TeamTally
         from iglu_marl.recording.videos import GameMoments
 
-        self.console, self.progress, self.counted = console, progress, counted
-        self.bar = progress.add_task(what, total=total)
+        self.console, self.progress = console, progress
+        self.bar = progress.add_task("blocks", total=total)
         self.heard = 0
         self.moments = GameMoments()
         self.tally = TeamTally()
@@ -131,7 +102,7 @@ class _Watcher:
         self.heard = len(episode.dialogue)
         if env.unwrapped.config.is_team:
             self.tally(env)
-        self.progress.update(self.bar, completed=int(self.counted(episode)))
+        self.progress.update(self.bar, completed=int(episode.worlds.best[0]))
         self.moments(env)
 
 
@@ -185,8 +156,6 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     table.add_row(
         "precision, recall, F1", f"{facts['precision']:.2f}, {facts['recall']:.2f}, {facts['f1']:.2f}"
     )
-    if "turns" in facts:
-        table.add_row("turns of the recorded dialogue", f"{facts['turns_done']} of {facts['turns']}")
     table.add_row("return", f"{facts['return']:g}")
     table.add_row("builder steps, architect turns", f"{facts['builder_steps']}, {facts['architect_turns']}")
     for agent, counts in facts.get("team", {}).items():
@@ -257,57 +226,3 @@ def _reason_impossible(env: Any, console: Console) -> str:
     if reason:
         console.print(f"The target is impossible: {reason}. The game shows how far it goes.")
     return reason
-
-
-def _replayed_game(
-    session: Subtasks,
-    controls: str | None,
-    max_steps: int,
-    seed: int,
-    console: Console,
-    progress: Progress,
-) -> tuple[Any, Trajectory, _Watcher, str, dict[str, Any]]:
-    """Replay a dialogue to the oracle builder: each turn is shown when the one before is built."""
-    from iglu_marl.agents import OracleBuilder
-    from iglu_marl.envs.single import SilentBuilderEnv
-
-    env = SilentBuilderEnv(
-        cast("ControlsName", controls or "walking"),
-        tasks=session[0],
-        max_steps=max_steps,
-    )
-    console.print(
-        f"The recorded dialogue of {session.task_id} ({len(session)} turns), replayed to the oracle builder."
-    )
-    reason = _reason_impossible(env, console)
-    number_of = {id(task): number for number, task in enumerate(session)}
-
-    def turns_done(episode: Any) -> int:
-        return number_of.get(id(episode.task), 0) + bool(episode.worlds.terminated[0])
-
-    watcher = _Watcher(console, progress, len(session), "turns", turns_done)
-    trajectory = _follow(env, OracleBuilder.for_env(env), seed, watcher)
-    more = {"turns": len(session), "turns_done": turns_done(env.episode)}
-    return env, trajectory, watcher, reason, more
-
-
-def _follow(env: SilentBuilderEnv, builder: Any, seed: int, watcher: _Watcher) -> Trajectory:
-    """Let a builder act until the episode ends or the world stays unchanged."""
-    from iglu_marl.recording.rollout import Trajectory
-
-    observation, _ = env.reset(seed=seed)
-    task = env.task
-    assert task is not None
-    builder.reset(Role.BUILDER, seed, task=task)
-    worlds = env.episode.worlds
-    total, over, idle = 0.0, False, 0
-    watcher(env)
-    while not over and idle < IDLE_STEPS:
-        before = (worlds.pose[0].tobytes(), worlds.grid[0].tobytes())
-        observation, reward, terminated, truncated, _ = env.step(builder.act(observation))
-        idle = idle + 1 if before == (worlds.pose[0].tobytes(), worlds.grid[0].tobytes()) else 0
-        total, over = total + reward, terminated or truncated
-        watcher(env)
-    trajectory = Trajectory(task, seed, returns={Role.BUILDER: total})
-    trajectory._finish(env.episode)
-    return trajectory

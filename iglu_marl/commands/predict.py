@@ -55,10 +55,6 @@ def predict(
     split: Annotated[str, opt.choice("train", "val", "test", about="part of the corpus")] = "val",
     count: Annotated[int | None, opt.integer(1, "Maximum number of samples.")] = None,
     samples: Annotated[str, opt.choice("net", "acl2020", about="definition of a sample of mdc")] = "net",
-    protocol: Annotated[str, opt.choice("acl2020", "v2", about="scoring protocol")] = "acl2020",
-    decoding: Annotated[
-        str, opt.choice("threshold", "steps", about="decoding of trained models")
-    ] = "threshold",
     controls: Annotated[
         str | None,
         Option(help=f"Action encoding of agents. {opt.AS_TRAINED} flying.", callback=opt.known_controls),
@@ -103,7 +99,7 @@ def predict(
     of_agents: Any = {"controls": controls, "max_steps": max_steps}
     with_oracle = "oracle" in builders
     builders = [name for name in builders if name != "oracle"]
-    with _predictors(builders, trained or [], grammar, decoding=decoding, **of_agents) as predictors:
+    with _predictors(builders, trained or [], grammar, **of_agents) as predictors:
         for name, predictor in predictors.items():
             settings = {
                 "corpus": corpus,
@@ -113,7 +109,7 @@ def predict(
                 "samples": samples,
             }
             if hasattr(predictor, "fingerprint"):
-                settings |= {"decoding": decoding, "model": predictor.fingerprint, "grammar": grammar}
+                settings |= {"model": predictor.fingerprint, "grammar": grammar}
             at_once = 1
             if isinstance(predictor, AgentPredictor):
                 settings |= {
@@ -142,9 +138,9 @@ def predict(
     if as_json:
         print(json.dumps({name: result.to_json() for name, result in results.items()}))
     elif form:
-        print(tables_as(form, tables(results, protocol)))
+        print(tables_as(form, tables(results)))
     else:
-        for table in tables(results, protocol):
+        for table in tables(results):
             console.print(in_terminal(table))
         if text := left_out_text(left_out):
             console.print(f"Samples {text}")
@@ -195,7 +191,6 @@ def _predictors(
     *,
     controls: str | None,
     max_steps: int,
-    decoding: str,
 ) -> Iterator[dict[str, Predictor]]:
     """Yield the predictors by name, and close agents afterwards."""
     from iglu_marl.agents.learned.builder import load_model
@@ -225,34 +220,28 @@ def _predictors(
                 stack.callback(agent.close)
                 found[name] = agent
         for folder in models:
-            how: Any = decoding
-            model = load_model(folder, how, threads=1)
+            model = load_model(folder, threads=1)
             found[f"model-{folder.name}"] = Hybrid(model) if grammar else model
         yield found
 
 
-def tables(results: dict[str, Predictions], protocol: str = "acl2020") -> list[Table]:
-    """Return the averages by builder, and what the net actions got right.
-
-    The last columns of the second are F1 if more were known, bounds by cause of error: only as many of the actions as
-    the person took, or with a neighboring cell for the right one.
-    """
+def tables(results: dict[str, Predictions]) -> list[Table]:
+    """Return the averages by builder, and what the net actions got right."""
     first = next(iter(results.values()))
     headline = "F1 of changes" if first.scoring == "changes" else f"F1 ({first.scoring})"
     samples = max(len(result.scored) for result in results.values())
     averages, actions = [], []
     for name, result in results.items():
-        averages.append([name, result.mean_f1().text(), result.score(protocol).text()])
-        measures = [("precision", "acted"), ("recall", "acted")]
-        measures += [("f1", kind) for kind in ("placed", "removed", "counted", "near")]
+        averages.append([name, result.mean_f1().text(), result.interval().text()])
+        measures = [("precision", "acted"), ("recall", "acted"), ("f1", "placed"), ("f1", "removed")]
         asked = {kind: any(getattr(row, kind).asked for row in result.scored) for _, kind in measures}
         values = (result.interval(*measure).value if asked[measure[1]] else math.nan for measure in measures)
         actions.append([name, *map(score, values)])
     notes = [f"In brackets: 95% intervals over {first.clusters()}"]
-    kinds = ["precision", "recall", "placing", "removing", "number known", "neighbours count"]
+    kinds = ["precision", "recall", "placing", "removing"]
     return [
         Table(
-            ["builder", headline, f"F1 of net actions ({protocol})"],
+            ["builder", headline, "F1 of net actions (acl2020)"],
             averages,
             f"{samples} samples: mean {headline}; net actions as micro averages",
             notes,

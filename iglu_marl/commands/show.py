@@ -29,9 +29,7 @@ OF_GAMES = (".png", *VIDEOS, PAGE)
 EFFECTS: dict[str, frozenset[str]] = {
     "a dataset": frozenset(("data", "structure", "overwrite")),
     "a recording": frozenset(("episode",)),
-    "a session's page": frozenset(("data", "set_up")),
-    "a session's picture": frozenset(("data", "set_up", "view")),
-    "a session's video": frozenset(("data", "set_up", "view", "fps", "speed", "max_seconds")),
+    "a session": frozenset(("data",)),
     "a structure's picture": frozenset(("view", "before", "width", "tasks", "data")),
     "a structure's game": frozenset(("tasks", "data", "controls", "seed")),
 }
@@ -65,8 +63,8 @@ def show(
     view: Annotated[
         str | None,
         opt.choice(
-            *("sheet", "orbit", "top", "layers", "composed", "eyes"),
-            about="kind of picture; eyes: what the person of a session saw. Default: sheet, or composed for games",
+            *("sheet", "orbit", "top", "layers"),
+            about="kind of a structure's picture. Default: sheet",
         ),
     ] = None,
     before: Annotated[
@@ -84,16 +82,6 @@ def show(
     episode: opt.Episode = 0,
     controls: opt.ScriptedControls = "walking",
     seed: opt.Seed = 0,
-    fps: Annotated[float, Option(help="Sessions: frames per second.", callback=opt.positive)] = 20.0,
-    speed: Annotated[
-        float, Option(help="Sessions: speed, relative to the recording.", callback=opt.positive)
-    ] = 2.0,
-    max_seconds: Annotated[
-        float, Option(help="Sessions: maximum length of the video.", callback=opt.positive)
-    ] = 120.0,
-    set_up: Annotated[
-        bool, Option("--set-up", help="World files: also show how the tool set up the world.")
-    ] = False,
     structure: opt.Structures = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
@@ -115,10 +103,6 @@ def show(
         "episode": episode,
         "controls": controls,
         "seed": seed,
-        "fps": fps,
-        "speed": speed,
-        "max_seconds": max_seconds,
-        "set_up": set_up,
         "structure": structure,
         "overwrite": overwrite,
     }
@@ -133,16 +117,12 @@ def show(
     made_folder(output.parent)
     if kind == "a recording":
         facts = _show_recording(Path(source), output, episode, as_json)
-    elif kind.startswith("a session"):
+    elif kind == "a session":
         from iglu_marl.recording.films import write_film
 
-        film = _film(source, data, set_up)
-        seen = view or "composed"
-        opt.expect("--view", view, seen in ("composed", "eyes"), "composed or eyes for a session")
+        film = _film(source, data)
         with progress_bar(as_json) as progress:
-            write_film(
-                film, output, view=seen, fps=fps, speed=speed, max_seconds=max_seconds, progress=progress
-            )
+            write_film(film, output, progress)
         facts = {"title": film.title, **film.facts, "scenes": len(film.scenes)}
         facts["recorded_s"] = round(film.scenes[-1].time_s - film.scenes[0].time_s, 1)
     elif kind == "a structure's picture":
@@ -163,7 +143,7 @@ def _kind_of(source: str, output: Path) -> str:
     if os.path.isfile(source) and source.lower().endswith(".jsonl"):
         return "a recording"
     if SESSION.fullmatch(source) or os.path.isfile(source) or "/" in source:
-        return f"a session's {'page' if ending == PAGE else 'picture' if ending == '.png' else 'video'}"
+        return "a session"
     return f"a structure's {'picture' if ending == '.png' else 'game'}"
 
 
@@ -211,14 +191,13 @@ def _show_recording(source: Path, output: Path, episode: int, as_json: bool) -> 
     return {"task": game.task.task_id, "moves": len(games[episode].moves), "completed": game.completed}
 
 
-def _film(source: str, data: Path | None, set_up: bool) -> Film:
+def _film(source: str, data: Path | None) -> Film:
     """Return the film of a person's session."""
     from iglu_marl.recording import films
 
     if SESSION.fullmatch(source):
-        opt.expect("--set-up", set_up, not set_up, "none: no effect on a session of the Minecraft corpus")
         return films.film_of_session(source, data)
-    return films.film_of_world_file(*films.load_world_file(source, data), set_up=set_up)
+    return films.film_of_world_file(*films.load_world_file(source, data))
 
 
 def _pictures_of(name: str, tasks: str | None, data: Path | None) -> tuple[str, BlockGrid, BlockGrid, str]:
@@ -258,7 +237,6 @@ def _draw(
         "top": (top_down.top_view, (640, 640)),
         "layers": (top_down.layers_view, (640, 960)),
     }
-    opt.expect("--view", view, view in views, f"one of {', '.join(views)} for a structure")
     differs = before is not None or bool(start.any())
     draw, (high, wide) = views[view]
     if differs and view == "sheet":

@@ -275,9 +275,17 @@ _ENCODINGS = {  # all but "walking", whose actions are rows of a table
 }
 
 
-def is_cell_space(space: spaces.Space[Any]) -> bool:
-    """Return whether a space is that of actions on cells in which a turn can be ended."""
-    return isinstance(space, spaces.MultiDiscrete) and space.nvec.tolist() == [*ZONE_SHAPE, END_TURN + 1]
+def at_rest(space: spaces.Space[Any], yields: bool = True) -> Any:
+    """Return the action of doing nothing: silence, yield (with `yields`), or standing still."""
+    if isinstance(space, spaces.Dict):
+        return {key: int(yields) if key == "yield" else at_rest(part, yields) for key, part in space.items()}
+    if isinstance(space, spaces.Discrete):
+        return int(Action.YIELD if yields and space.n > Action.YIELD else Action.NOOP)
+    if isinstance(space, spaces.Text):
+        return ""
+    if isinstance(space, spaces.MultiDiscrete) and space.nvec.tolist() == [*ZONE_SHAPE, END_TURN + 1]:
+        return np.array([0, 0, 0, END_TURN])
+    return np.zeros(space.shape or (), space.dtype)
 
 
 class Controls:

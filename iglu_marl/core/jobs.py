@@ -1,10 +1,9 @@
-"""Do many jobs in threads, in processes, or on a Ray cluster, and give their results as they come.
+"""Do many jobs in threads or in processes, and give their results as they come.
 
 | where | how | for |
 |---|---|---|
 | `concurrency` threads | each has a worker of its own | jobs that wait for services |
 | `processes` | each takes the next job when it is free | jobs that compute |
-| `ray` | parts of the jobs as tasks, which start again if their machine is lost | several machines |
 
 Results do not depend on where a job is done.
 """
@@ -15,22 +14,19 @@ import multiprocessing
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from iglu_marl.core.arguments import as_count
-from iglu_marl.core.extras import extra
 from iglu_marl.core.processes import end_with_parent
 
 MOST_AT_ONCE = 10_000
 MOST_PROCESSES = 1024
 SHARED_FOLDER = "IGLU_MARL_SPENDING"
 """Environment variable with the folder in which the processes of a job share what they count."""
-LOCAL = "local"
-RAY_PARTS = 64  # tasks of one call on a Ray cluster
 _POLL_S = 0.2
 
 Job = TypeVar("Job")
@@ -50,7 +46,6 @@ def do_jobs(
     *,
     processes: int = 1,
     concurrency: int = 1,
-    ray: str = "",
     in_order: bool = False,
 ) -> Iterator[tuple[int, Result]]:
     """Yield the number of each job, from 0, with its result, in the order of completion.
@@ -58,12 +53,10 @@ def do_jobs(
     After an error no job begins. Those under way are awaited, their results are yielded, and the error is raised.
 
     Args:
-        make: makes the worker of each thread. For processes and Ray it must be picklable.
+        make: makes the worker of each thread. For processes it must be picklable.
         jobs: the jobs, of which only a few are taken ahead.
         processes: worker processes.
         concurrency: jobs at once in each process.
-        ray: "auto" or the address of a running cluster, on whose machines this package is installed; "local" starts
-            one on this machine; "": none. A connection that exists already is used. All jobs are taken at once.
         in_order: whether to yield the results of processes in the order of the jobs.
 
     Raises:
@@ -72,9 +65,6 @@ def do_jobs(
     """
     as_count("concurrency", concurrency, 1, MOST_AT_ONCE)
     as_count("processes", processes, 1, MOST_PROCESSES)
-    if ray:
-        yield from _on_ray(ray, make, list(jobs), concurrency)
-        return
     jobs = iter(jobs)
     first = list(islice(jobs, processes))  # fewer jobs need fewer processes
     jobs = chain(first, jobs)
@@ -279,34 +269,3 @@ def _in_processes(
 
 class _Ended(Exception):
     """A process ended with an error."""
-
-
-# ------------------------------------------------------------------------------------------------------------ ray
-
-
-def _on_ray(
-    address: str, make: MakeWorker[Job, Result], jobs: Sequence[Job], at_once: int
-) -> Iterator[tuple[int, Result]]:
-    """Yield the results of parts of the jobs. A part starts again if its machine is lost."""
-    with extra("rllib"):
-        import ray
-    own = not ray.is_initialized()
-    if own:
-        ray.init(address, include_dashboard=False if address == LOCAL else None, log_to_driver=False)
-    try:
-        task = ray.remote(max_retries=-1)(_do_part)
-        shared = ray.put((make, at_once))
-        parts = {task.remote(shared, jobs[first:end]): first for first, end in slices(len(jobs), RAY_PARTS)}
-        while parts:
-            (done, *_), _ = ray.wait(list(parts), num_returns=1)
-            first = parts.pop(done)
-            for number, result in ray.get(done):
-                yield first + number, result
-    finally:
-        if own:
-            ray.shutdown()
-
-
-def _do_part(shared: tuple[MakeWorker[Job, Result], int], jobs: Sequence[Job]) -> list[tuple[int, Result]]:
-    make, at_once = shared
-    return list(_in_threads(make, jobs, at_once))

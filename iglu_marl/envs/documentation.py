@@ -20,7 +20,7 @@ from iglu_marl.core.controls import ALL_CONTROLS, Controls, ControlsName
 from iglu_marl.core.conventions import Conventions
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, TARGET_SIGHTS, Game, GameConfig
-from iglu_marl.game.effects import KINDS, Kind
+from iglu_marl.game.effects import Kind
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -119,18 +119,6 @@ def options_table(*kinds: Kind, **defaults: Any) -> list[str]:
             for item in _fields(kinds)
         ],
     )
-
-
-def effect_rows() -> list[list[str]]:
-    """Return for each option where it has an effect, by the kinds in `KINDS`, and what it needs besides."""
-    return [
-        [
-            f"`{item.name}`",
-            *("raises" if kind in item.metadata["without"] else "" for kind in KINDS),
-            " and ".join(need.text for need in item.metadata["needs"]),
-        ]
-        for item in dataclasses.fields(GameConfig)
-    ]
 
 
 @cache

@@ -17,7 +17,6 @@ from iglu_marl.core.lazy import lazy_exports
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.evaluation.evaluation import ImpossibleWarning as ImpossibleWarning
     from iglu_marl.evaluation.evaluation import evaluate as evaluate
-    from iglu_marl.evaluation.open_loop import best_open_loop as best_open_loop
     from iglu_marl.evaluation.results import Evaluation as Evaluation
     from iglu_marl.evaluation.selection import tasks_of as tasks_of
 

@@ -8,8 +8,8 @@ A predictor is a function from a situation to edits, or to the world afterwards.
 references to the session, the target or the actions. `AgentPredictor` turns any builder with the `Agent` protocol into
 a predictor.
 
-`PROTOCOLS` are the published scores. Predictions are written with the sample's id (session, number, and states of the
-session), so that they can be scored again: `published`.
+Predictions are written with the sample's id (session, number, and states of the session), so that they can be scored
+again: `published`.
 
 Source of the task and its micro-averaged F1: Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute
 Instructions in a Minecraft Dialogue (ACL 2020).
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,13 +67,11 @@ from iglu_marl.game.config import GameConfig
 __all__ = [
     "BASELINES",
     "KINDS",
-    "PROTOCOLS",
     "RULES",
     "SCORED_KINDS",
     "AgentPredictor",
     "Prediction",
     "Predictions",
-    "Protocol",
     "bap_samples",
     "nothing",
     "one_more",
@@ -86,10 +84,7 @@ __all__ = [
 FORMAT, VERSION = "iglu_marl action prediction", 4
 LOG_LIMIT = 1024 * MIB  # bytes
 LOG = "predictions.jsonl"
-KINDS = (
-    *("acted", "placed", "removed", "changed", "iglu2022", "iglu2022_corrected"),
-    *("aligned", "types", "colors", "cells", "near", "counted"),
-)
+KINDS = ("acted", "placed", "removed", "changed", "iglu2022", "iglu2022_corrected")
 """Counts of a prediction; see `Prediction`."""
 SCORED_KINDS = {"changes": "changed", "iglu2022": "iglu2022", "iglu2022-corrected": "iglu2022_corrected"}
 """Headline counts by name of the scoring, as in `iglu_marl.evaluation.metrics.SCORINGS`."""
@@ -298,11 +293,6 @@ class Prediction:
     | placed, removed, acted | net placements, removals, both: type, cell and colour |
     | changed | changed cells (`change_counts`) |
     | iglu2022, iglu2022_corrected | as changed, by the score of the IGLU 2022 competition (`iglu2022_counts`) |
-    | aligned | as acted, at the best shift and quarter turn if the world was empty before |
-    | types, colors | actions of the same type (and colour), in any cell |
-    | cells | actions of the same type and cell, in any colour |
-    | near | as acted, but one of the 26 neighbouring cells counts as well |
-    | counted | as acted, for the first n predicted actions, where n is the number of the person's |
 
     name: id of the sample. made: the predicted actions. error: exception of the predictor, which then counts as doing
     nothing; "" if none. scored: False if a service that the predictor needs failed; the prediction is then in no
@@ -320,12 +310,6 @@ class Prediction:
     error: str = ""
     iglu2022: Counts = _NONE
     iglu2022_corrected: Counts = _NONE
-    aligned: Counts = _NONE
-    types: Counts = _NONE
-    colors: Counts = _NONE
-    cells: Counts = _NONE
-    near: Counts = _NONE
-    counted: Counts = _NONE
     states: tuple[int, int] | None = None
     scored: bool = True
     model: Mapping[str, Any] = field(default_factory=dict)
@@ -372,18 +356,10 @@ def judged(
     *,
     scored: bool = True,
     model: Mapping[str, Any] | None = None,
-    order: Sequence[Any] | None = None,
 ) -> Prediction:
-    """Count a predicted world against a person's. order: the actions that led to it, if known."""
+    """Count a predicted world against a person's."""
     before = sample.situation.grid
     asked, made = net_actions(before, sample.target), net_actions(before, built)
-    first = made if order is None else net_actions(before, edited(before, order[: len(asked)]))
-
-    def alike(key: Callable[[NetAction], Any]) -> Counts:
-        """Count actions with equal keys, each once."""
-        wanted, done = Counter(map(key, asked)), Counter(map(key, made))
-        return Counts((wanted & done).total(), len(made), len(asked))
-
     placed, removed = (
         Counts(
             sum(one.place == place for one in asked & made),
@@ -392,7 +368,6 @@ def judged(
         )
         for place in (True, False)
     )
-    acted = micro([placed, removed])
     return Prediction(
         name=sample.name,
         unit=sample.unit,
@@ -405,44 +380,10 @@ def judged(
         error=error,
         iglu2022=iglu2022_counts(before, sample.target, built),
         iglu2022_corrected=iglu2022_counts(before, sample.target, built, corrected=True),
-        aligned=acted if before.any() else change_counts(before, sample.target, built, invariant=True),
-        types=alike(lambda one: one.place),
-        colors=alike(lambda one: (one.place, one.color)),
-        cells=alike(lambda one: (one.place, one.cell)),
-        near=Counts(_matched(asked, made), len(made), len(asked)),
-        counted=Counts(len(asked & first), len(first), len(asked)),
         states=sample.states,
         scored=scored,
         model=model or {},
     )
-
-
-def _matched(asked: Iterable[NetAction], made: Iterable[NetAction]) -> int:
-    """Return the size of a maximum matching of asked and made actions of the same type and colour in neighbouring
-    cells.
-    """
-    partners: dict[NetAction, list[NetAction]] = {
-        one: [
-            other
-            for other in made
-            if (one.place, one.color) == (other.place, other.color)
-            and max(abs(a - b) for a, b in zip(one.cell, other.cell, strict=True)) <= 1
-        ]
-        for one in asked
-    }
-    taken: dict[NetAction, NetAction] = {}
-
-    def found(one: NetAction, seen: set[NetAction]) -> bool:
-        """Find an augmenting path (Kuhn's algorithm)."""
-        for other in partners[one]:
-            if other not in seen:
-                seen.add(other)
-                if other not in taken or found(taken[other], seen):
-                    taken[other] = one
-                    return True
-        return False
-
-    return sum(found(one, set()) for one in partners)
 
 
 def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
@@ -450,43 +391,14 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
     before = sample.situation.grid
     try:
         made = predict(sample.situation)
-        order = None if isinstance(made, np.ndarray) else list(made)
-        built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, order or ())
+        built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, made)
     except Exception as fault:
         error, scored = row_error(fault, on_error)
         return judged(sample, before, error, scored=scored, model=getattr(predict, "counts", None))
-    return judged(sample, built, model=getattr(predict, "counts", None), order=order)
+    return judged(sample, built, model=getattr(predict, "counts", None))
 
 
 # --------------------------------------------------------------------------------------------------- all samples
-
-
-class Protocol(NamedTuple):
-    """A published score: the micro F1 of a kind of counts.
-
-    open: differences from the publication.
-    """
-
-    kind: str
-    source: str
-    open: str
-
-
-PROTOCOLS = {
-    "acl2020": Protocol(
-        "acted",
-        "Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions in a Minecraft Dialogue (ACL 2020)",
-        "with bap_samples(rules='acl2020') there are 3,707 and 1,330 samples in train and val; the paper has 3,709 and "
-        "1,331, and by the default rules there are 3,702 and 1,321",
-    ),
-    "v2": Protocol(
-        "aligned",
-        "Jayannavar et al., BAP v2: An Enhanced Task Framework for Instruction Following in Minecraft Dialogues (2025)",
-        "the cleaned test samples and the definition of the fairer metrics are not at hand; chosen here: where the "
-        "world is empty, any shift and quarter turn counts; with types, colors and cells beside it",
-    ),
-}
-"""Published scores by name."""
 
 
 @dataclass
@@ -532,12 +444,6 @@ class Predictions:
             return Interval(value, value, value)
         return clustered(above, below, map(_cluster, used), resamples=self.resamples)
 
-    def score(self, protocol: str = "acl2020") -> Interval:
-        """Return the F1 of a protocol, with its interval. Raises `ConfigError` if the protocol is unknown."""
-        if protocol not in PROTOCOLS:
-            raise ConfigError(f"protocol is {protocol!r}, expected one of {', '.join(PROTOCOLS)}")
-        return self.interval("f1", PROTOCOLS[protocol].kind)
-
     def mean_f1(self, kind: str | None = None, rows: Sequence[Prediction] | None = None) -> Interval:
         """Return the mean of the samples' F1 of a kind, with its interval; default: the headline's kind."""
         used = self.scored if rows is None else rows
@@ -567,9 +473,6 @@ class Predictions:
             "scoring": self.scoring,
             "intervals_over": self.clusters(),
             "errors": dict(Counter(row.error.split(":")[0] for row in self.rows if row.error)),
-            "scores": {
-                name: {**protocol._asdict(), "f1": self.score(name)} for name, protocol in PROTOCOLS.items()
-            },
             "mean_f1": {name: self.mean_f1(kind) for name, kind in SCORED_KINDS.items()}
             if self.scored
             else {},

@@ -85,7 +85,6 @@ def evaluate(
     seed: int = 0,
     processes: int = 1,
     concurrency: int | None = None,
-    ray: str = "",
     output: str | os.PathLike[str] | None = None,
     controls: str | None = None,
     chat: str | None = None,
@@ -115,8 +114,6 @@ def evaluate(
         processes: number of worker processes; does not change the result.
         concurrency: concurrent games per process; None: as many as LLM agents may send requests, else 1. Does not
             change the result.
-        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `core.jobs.do_jobs`); "": none. Does
-            not change the result. Limits of spending hold for each of its tasks.
         output: folder for finished games and reports. An existing evaluation in it is resumed.
         controls: action encoding of the builder.
         chat: kind of messages.
@@ -203,7 +200,6 @@ def evaluate(
             on_done=partial(shown.advance, shown.add_task("games", total=len(jobs))),
             processes=processes,
             concurrency=concurrency,
-            ray=ray,
         )
     rows = [{**row, "impossible": plan.impossible.get(row["key"], "")} for row in rows]
     beside = [*plan.nothing(), *(row for row in rows if row["architect"] == NO_ARCHITECT)]

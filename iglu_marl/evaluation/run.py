@@ -34,7 +34,7 @@ def run(
         row_id: the same of a row.
         is_done: whether the row of a job stays; otherwise the job is done again, and its later row counts.
         on_done: called for each job.
-        where: `processes`, `concurrency` and `ray` of `do_jobs`.
+        where: `processes` and `concurrency` of `do_jobs`.
 
     """
     known = {row_id(row): row for row in log.rows}

@@ -54,20 +54,17 @@ CONTROLLERS: dict[str, Callable[[Simulation], Controller]] = {
 }
 
 
-def build(simulation: Simulation, max_actions: float, controller: Controller | None = None) -> str:
-    """Work until the grid is as desired, from the current state; returns "" or the reason of failure.
-
-    controller: None = that of the controls.
-    """
-    return GreedyBuilder(simulation, controller).build(max_actions)
+def build(simulation: Simulation, max_actions: float) -> str:
+    """Work until the grid is as desired, from the current state; returns "" or the reason of failure."""
+    return GreedyBuilder(simulation).build(max_actions)
 
 
 class GreedyBuilder:
     """The loop that chooses the next job."""
 
-    def __init__(self, simulation: Simulation, controller: Controller | None = None) -> None:
+    def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
-        self.controller = controller or CONTROLLERS[simulation.problem.controls](simulation)
+        self.controller = CONTROLLERS[simulation.problem.controls](simulation)
         self._cleared: Counter[Cell] = Counter()
         self._scaffolded: Counter[Cell] = Counter()
         self._holes: dict[Cell, frozenset[Cell]] = {}  # cell kept open -> the cells that need it

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import Cell
 from iglu_marl.planning.feasibility import why_impossible
 from iglu_marl.planning.flying.search import shortest_flight
@@ -19,7 +18,6 @@ from iglu_marl.planning.problem import Plan, PlanLevel, Problem, check_level, pl
 from iglu_marl.planning.simulation import Simulation, step
 from iglu_marl.planning.walking.controller import come_to_rest
 from iglu_marl.planning.walking.shortening import shorten
-from iglu_marl.planning.walking.teaching import Teacher
 from iglu_marl.planning.walking.viewpoints import shortest_walk
 
 # Other controls only have the plan of the greedy builder.
@@ -36,7 +34,6 @@ def plan(
     level: PlanLevel = "shortest",
     *,
     max_actions: int = 20_000,
-    teach: bool = False,
 ) -> Plan:
     """Return actions that make the edits, and nothing else.
 
@@ -50,8 +47,6 @@ def plan(
         level: "fast": the greedy builder, on foot without unnecessary steps; "shortest": search for a shorter
             plan. See docs/planning.md.
         max_actions: longer plans are given up.
-        teach: walking only: a plan to demonstrate to a learner. It turns to the cell first, walks forwards and aims at
-            the middle of faces. It is longer, and `level` is ignored.
 
     Returns:
         A plan. The verdict "built" is given after a simulation of all actions.
@@ -63,8 +58,6 @@ def plan(
 
     """
     level = check_level(level)
-    if teach and controls != "walking":
-        raise PlanningError(f"controls is {controls!r}, expected 'walking' with teach=True")
     problem = Problem.of(world, edits, controls)
     seen = controls == "walking" and isinstance(world, Mapping)
     waits = [int(Action.NOOP)] * (come_to_rest(problem.start) if seen else 0)
@@ -72,11 +65,11 @@ def plan(
     if reason:
         return Plan([], "impossible", reason, controls=controls, lacking=color)
     simulation = Simulation(problem)
-    reason = build(simulation, max_actions, Teacher(simulation) if teach else None)
+    reason = build(simulation, max_actions)
     actions = simulation.actions
-    if controls == "walking" and not reason and not teach:
+    if controls == "walking" and not reason:
         actions = shorten(problem, actions)
-    if level != "fast" and not teach and problem.changes and controls in SEARCH_OF:
+    if level != "fast" and problem.changes and controls in SEARCH_OF:
         found = SEARCH_OF[controls](problem, max_actions if reason else len(actions))
         reason, actions = ("", found) if found else (reason, actions)
     scaffolds = used_scaffolds(problem, actions)

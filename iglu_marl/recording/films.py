@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,13 +19,14 @@ from iglu_marl.data.iglu.world_files import WORLD_LIMIT
 from iglu_marl.data.packs.archive import open_pack
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack
+from iglu_marl.recording.videos import MP4_FPS, GameMoments
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from iglu_marl.data.mdc.corpus import Session
     from iglu_marl.rendering import ReplayRecorder
-    from iglu_marl.rendering.renderer import Picture, Viewpoint
+    from iglu_marl.rendering.renderer import Viewpoint
 
 TICKS_PER_S = 60.0  # of the IGLU recorder
 SPOKEN_S = 2.0  # between utterances without times
@@ -34,8 +34,7 @@ SHOWN_S = 0.25  # minimum time between two edits of a world file
 PLACED_S = 0.5  # between edits without times
 FRAME_S = 0.1  # time between frames of a world file in a film of turns
 LONGEST_PAUSE_S = 1.0  # longer pauses of the recording are cut
-STILL_S = 1.0  # the last picture stays
-EYES_SIZE = (540, 960)
+SPEED = 2.0  # of videos, relative to the recording
 FIRST_POSE: Viewpoint = (0.0, -0.25, 0.0, 0.0, 0.0)  # initial pose of a builder
 
 
@@ -64,13 +63,13 @@ class Film:
 # ------------------------------------------------------------------------------------------------- the films
 
 
-def film_of_world_file(content: bytes, name: str, *, set_up: bool = False) -> Film:
+def film_of_world_file(content: bytes, name: str) -> Film:
     """Return the film of an IGLU world file. Raises `DataError` for other files."""
     from iglu_marl.data.iglu.action_log import read_action_log
     from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
 
     recording = read_action_log(content, name=name)
-    path = trajectory_of(recording, set_up=set_up, eye_height=RECORDED_EYE_HEIGHT)
+    path = trajectory_of(recording, eye_height=RECORDED_EYE_HEIGHT)
     scenes, kept = [], np.array(path.start)
     frames_of_edits = [edit.frame for edit in path.edits]
     rows = zip(path.ticks.tolist(), path.poses.tolist(), path.grids(), strict=True)
@@ -268,63 +267,28 @@ def load_world_file(text: str, data: Path | None = None) -> tuple[bytes, str]:
 # ------------------------------------------------------------------------------------------------------- the pictures
 
 
-def timeline(film: Film, fps: float, speed: float, max_seconds: float) -> list[FilmScene]:
-    """The scene of each frame of the video; long pauses are cut, and so is what is beyond `max_seconds`."""
+def timeline(film: Film) -> list[FilmScene]:
+    """Return the scene of each frame of the video, at twice the speed of the recording; long pauses are cut."""
     times = np.array([scene.time_s for scene in film.scenes])
-    shown = np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(times), LONGEST_PAUSE_S * speed))]) / speed
-    count = int(min(shown[-1], max_seconds) * fps + 1e-6) + 1
-    picked = np.searchsorted(shown, np.arange(count) / fps + 1e-9, side="right") - 1
-    if shown[-1] <= max_seconds:
-        picked[-1] = len(film.scenes) - 1
+    shown = np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(times), LONGEST_PAUSE_S * SPEED))]) / SPEED
+    count = int(shown[-1] * MP4_FPS + 1e-6) + 1
+    picked = np.searchsorted(shown, np.arange(count) / MP4_FPS + 1e-9, side="right") - 1
+    picked[-1] = len(film.scenes) - 1
     return [film.scenes[index] for index in picked]
 
 
-def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Picture], int]:
-    """The pictures of the video, and how many there are. scenes: those of `timeline`."""
-    from iglu_marl.recording.videos import with_still
-    from iglu_marl.rendering import composed_frame
-    from iglu_marl.rendering.painter import paint_scenes
-    from iglu_marl.rendering.renderer import EYE_LENS
-
-    moments, still = Moments(film), round(STILL_S * fps)
-
-    def picture_of(scene: FilmScene) -> Picture:
-        if view == "eyes":
-            return paint_scenes(scene.grid[None], [scene.pose], EYES_SIZE, lens=EYE_LENS)[0]
-        moment = moments.of(scene)
-        status = {**moment["status"], "title": film.title}
-        return composed_frame(**{**moment, "status": {**status, "time": f"{status.pop('time_s'):.0f} s"}})
-
-    def draw() -> Iterator[Picture]:
-        for _, repeated in itertools.groupby(scenes, key=id):
-            scene, *others = repeated
-            yield from [picture_of(scene)] * (1 + len(others))
-
-    return with_still(draw(), still), len(scenes) + still
-
-
-def write_film(
-    film: Film,
-    path: Path,
-    *,
-    view: str = "composed",
-    fps: float = 20.0,
-    speed: float = 2.0,
-    max_seconds: float = 120.0,
-    progress: Progress | None = None,
-) -> Path:
-    """Write a film as a page (.html), a video (.mp4, .gif), or a picture of its end (.png).
-
-    view: "composed", or "eyes" for what the person saw. speed: relative to the recording.
-    """
-    from iglu_marl.recording.videos import tracked
-    from iglu_marl.rendering import write_png, write_video
-
+def write_film(film: Film, path: Path, progress: Progress | None = None) -> Path:
+    """Write a film as `GameMoments.write` does: as a page, a video, or a picture of its end."""
     kind = path.suffix.lower()
     if kind == ".html":
         return page_of(film).write(path)
-    scenes = film.scenes[-1:] if kind == ".png" else timeline(film, fps, speed, max_seconds)
-    pictures, count = frames(film, scenes, view, fps)
-    if kind == ".png":
-        return write_png(path, next(pictures))
-    return write_video(path, tracked(pictures, count, kind, progress), fps)
+    moments = Moments(film)
+
+    def shown(scene: FilmScene) -> dict[str, Any]:
+        moment = moments.of(scene)
+        time_s = moment["status"].pop("time_s")
+        return {**moment, "status": {**moment["status"], "title": film.title, "time": f"{time_s:.0f} s"}}
+
+    of_scene = {id(scene): shown(scene) for scene in film.scenes}
+    scenes = film.scenes[-1:] if kind == ".png" else timeline(film)
+    return GameMoments(of_scene[id(scene)] for scene in scenes).write(path, progress=progress)

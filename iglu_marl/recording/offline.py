@@ -20,6 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from iglu_marl._version import __version__
 from iglu_marl.agents import registry as pairing
+from iglu_marl.core.controls import at_rest
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError, ReplayError
 from iglu_marl.core.extras import extra
@@ -27,7 +28,7 @@ from iglu_marl.envs.registration import RECORDED_ID
 from iglu_marl.envs.two_agent import BUILDER, ROLES
 from iglu_marl.recording.games import GAME_KEYS
 from iglu_marl.recording.reading import Recording, read_recording
-from iglu_marl.recording.recorded_env import RecordedEnv, at_rest, script_options
+from iglu_marl.recording.recorded_env import RecordedEnv, script_options
 from iglu_marl.recording.replaying import replay
 from iglu_marl.recording.values import checksum
 

@@ -13,11 +13,9 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from iglu_marl.agents import registry as pairing
-from iglu_marl.core.actions import Action
-from iglu_marl.core.controls import END_TURN, is_cell_space
+from iglu_marl.core.controls import at_rest
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, StateError
 from iglu_marl.core.parsing import parse_json, wrap_errors
@@ -258,16 +256,3 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         self.game.close()
         if self.partner is not None:
             self.partner.close()
-
-
-def at_rest(space: spaces.Space[Any], yields: bool = True) -> Any:
-    """Return the action of doing nothing: silence, yield (with `yields`), or standing still."""
-    if isinstance(space, spaces.Dict):
-        return {key: int(yields) if key == "yield" else at_rest(part, yields) for key, part in space.items()}
-    if isinstance(space, spaces.Discrete):
-        return int(Action.YIELD if yields and space.n > Action.YIELD else Action.NOOP)
-    if isinstance(space, spaces.Text):
-        return ""
-    if is_cell_space(space):
-        return np.array([0, 0, 0, END_TURN])
-    return np.zeros(space.shape or (), space.dtype)

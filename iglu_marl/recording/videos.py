@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,32 +50,22 @@ class GameMoments(list[dict[str, Any]]):
             (GIF_FRAMES, GIF_SIZE, GIF_FPS) if kind == ".gif" else (MP4_FRAMES, MP4_SIZE, MP4_FPS)
         )
         chosen = _evenly(self, limit)
-        pictures = with_still((composed_frame(**moment, size=size) for moment in chosen), STILL_FRAMES)
-        return write_video(path, tracked(pictures, len(chosen) + STILL_FRAMES, kind, progress), fps)
+
+        def pictures() -> Iterator[Picture]:
+            for _, same in itertools.groupby([*chosen, *chosen[-1:] * STILL_FRAMES], key=id):
+                moment, *again = same
+                yield from [composed_frame(**moment, size=size)] * (1 + len(again))
+
+        frames, count = pictures(), len(chosen) + STILL_FRAMES
+        if progress is not None:
+            frames = iter(progress.track(frames, total=count, description=f"{kind[1:]:>6}"))
+        return write_video(path, frames, fps)
 
 
 def _evenly(moments: Sequence[Any], limit: int) -> list[Any]:
     """Return at most `limit` evenly spaced moments, including the last."""
     count = min(limit, len(moments))
     return [moments[int(index)] for index in np.linspace(0, len(moments) - 1, count)]
-
-
-def with_still(pictures: Iterator[Picture], count: int) -> Iterator[Picture]:
-    """Yield pictures, and the last one `count` times more."""
-    picture = None
-    for picture in pictures:
-        yield picture
-    if picture is not None:
-        yield from [picture] * count
-
-
-def tracked(
-    pictures: Iterator[Picture], count: int, kind: str, progress: Progress | None
-) -> Iterator[Picture]:
-    """Yield pictures, and show how many of `count` are written."""
-    if progress is None:
-        return pictures
-    return iter(progress.track(pictures, total=count, description=f"{kind[1:]:>6}"))
 
 
 def write_recording(recording: Recording, path: Path, progress: Progress | None = None) -> Trajectory:

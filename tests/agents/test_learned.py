@@ -23,7 +23,7 @@ from talkers import Speaker
 from typer.testing import CliRunner
 
 import iglu_marl
-from iglu_marl import AgentError, ConfigError, DataError, Dialogue, Role, Task
+from iglu_marl import ConfigError, DataError, Dialogue, Role, Task
 from iglu_marl.agents import LearnedBuilder, agents_for
 from iglu_marl.agents.learned.examples import (
     NEVER,
@@ -234,9 +234,6 @@ def test_what_was_done_in_a_situation_is_not_looked_at(torch: Any) -> None:
     answered = example_of(situation, vocabulary, [NetAction(True, 3, -1, 3, 2), NetAction(False, 1, 0, 2, 6)])
     model = fresh_model(torch)
     assert np.array_equal(decoding.marginals(model, [plain]), decoding.marginals(model, [answered]))
-    assert not np.array_equal(
-        decoding.marginals(model, [plain]), decoding.marginals(model, [answered], done=True)
-    )
 
 
 def test_a_prefix_is_done() -> None:
@@ -268,7 +265,7 @@ def test_a_prefix_is_done() -> None:
 # ------------------------------------------------------------------------------------------------------- decoding
 
 
-def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decoding_by_hand(torch: Any) -> None:
     example = example_of(rich_situation(), Vocabulary([]))
     block, free, other = cell_number(1, -1, 2), cell_number(2, -1, 2), cell_number(-2, -1, 0)
     chances = np.zeros((1089, 7), np.float32)
@@ -280,35 +277,6 @@ def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(rows.tolist()) == sorted([[block, 0, 3], [block, 1, 4], [free, 1, 5]])
     assert decoding.chosen(chances, example.grid, 0.7).tolist() == []
     assert decoding.as_actions(rows)[0] == NetAction(False, 1, -1, 2, 3)
-
-    seen = []
-
-    def pretended(model: Any, examples: Any, **_: Any) -> Any:
-        seen.append([one.actions.tolist() for one in examples])
-        return np.stack([chances for _ in examples])
-
-    monkeypatch.setattr(decoding, "marginals", pretended)
-    made = decoding.step_by_step(None, [example, example], 0.35, most=9)  # type: ignore[arg-type]
-    assert made[0].tolist() == [[free, 1, 5], [block, 0, 3], [block, 1, 4]]
-    assert len(seen) == 4
-    assert seen[0] == [[], []]
-    assert seen[1] == [[[free, 1, 5]], [[block, 0, 3]]] * 2, "two ways to begin"
-    assert len(decoding.step_by_step(None, [example], 0.35, most=2)[0]) == 2  # type: ignore[arg-type]
-    assert decoding.step_by_step(None, [example], 0.35, ways=1)[0].tolist() == made[0].tolist()  # type: ignore[arg-type]
-    assert decoding.step_by_step(None, [example], 0.95)[0].shape == (0, 3)  # type: ignore[arg-type]
-
-
-def test_of_several_sequences_the_one_counts_that_the_first_look_agrees_with(torch: Any) -> None:
-    def tried(example: int, cell: int, sure: list[float], seen: list[float]) -> Any:
-        actions = np.array([[cell + step, 1, 2] for step in range(len(sure))])
-        return decoding.Tried(example, actions, np.array(sure, np.float32), np.array(seen, np.float32))
-
-    likely = tried(0, 10, [0.4, 0.9, 0.9], [0.4, 0.05, 0.05])
-    agreed = tried(0, 20, [0.3, 0.9, 0.15], [0.3, 0.3, 0.15])
-    made = decoding.settled([likely, agreed, tried(1, 30, [0.1], [0.1])], 3, 0.2)
-    assert [part.tolist() for part in made] == [[[20, 1, 2], [21, 1, 2]], [], []]
-    assert len(decoding.settled([likely, agreed], 1, 0.1)[0]) == 3, "it ends where nothing is probable enough"
-    assert decoding.settled([likely, agreed], 1, 0.35)[0].tolist() == likely.actions.tolist()
 
 
 # ------------------------------------------------------------------------------------------------------- training
@@ -333,8 +301,6 @@ def test_it_learns_a_little_language(torch: Any, tmp_path: Path) -> None:
     f1 = predict_actions(model, unseen).interval().value
     assert f1 > 0.35
     assert predict_actions(nothing, unseen).interval().value == 0.0
-    model.decoding = "steps"
-    assert predict_actions(model, unseen).interval().value > 0.35
     at_once = model.predict([one.situation for one in unseen])
     assert at_once == [model(one.situation) for one in unseen]
 
@@ -389,7 +355,7 @@ def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) ->
     )
     assert [row["epoch"] for row in rows] == [3]
     assert same(whole.model.state_dict(), again.model.state_dict())
-    assert whole.thresholds == again.thresholds
+    assert whole.threshold == again.threshold
     curves = []
     for folder in ("whole", "cut"):
         with (tmp_path / folder / "curve.csv").open(newline="") as file:
@@ -429,7 +395,7 @@ def test_members_are_runs_of_their_own_and_count_by_their_mean(torch: Any, tmp_p
 def fresh(torch: Any, folder: Path, *words: str) -> Any:
     """A saved model, untrained."""
     vocabulary = Vocabulary(words)
-    model = TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4})
+    model = TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, 0.3)
     model.save(folder)
     return model
 
@@ -442,17 +408,14 @@ def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
     assert again.vocabulary.words == model.vocabulary.words
     situations = [one.situation for one in lessons(5, 1)]
     assert again.predict(situations) == model.predict(situations)
-    assert TrainedModel.load(tmp_path, decoding="steps").decoding == "steps"
     assert again.fingerprint == model.fingerprint
-    again.thresholds["steps"] = 0.5
+    again.threshold = 0.5
     assert again.fingerprint != model.fingerprint
 
 
 def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no model"):
         TrainedModel.load(tmp_path)
-    with pytest.raises(ConfigError, match="beam"):
-        TrainedModel.load(tmp_path, decoding="beam")  # type: ignore[arg-type]
     fresh(torch, tmp_path)
     whole = (tmp_path / "weights.pt").read_bytes()
     evil = tmp_path / "evil.pt"
@@ -589,14 +552,9 @@ def test_by_name(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_grammar_and_the_model_play_by_name(torch: Any) -> None:
     env = iglu_marl.env(controls="flying", builder_sees=SEES, turn_steps=400, max_turns=2)
     task = Task("", blocks_to_grid([(0, -1, 0, 6), (0, 0, 0, 1)]), starting_grid=[(0, -1, 0, 6)])
-    for decoding in ("threshold", "steps"):
-        builder = named("edits-v1+grammar", Role.BUILDER).for_env(env, decoding=decoding)
-        agents = {"architect": Speaker("put a blue block on top of the red block"), "builder": builder}
-        assert iglu_marl.play(env, agents, seed=0, options={"task": task}).completed
-    with pytest.raises(ConfigError, match="decoding is 'beam', expected one of threshold, steps"):
-        named("edits-v1", Role.BUILDER).for_env(env, decoding="beam")
-    with pytest.raises(AgentError, match="decoding is 'steps' and model a function"):
-        LearnedBuilder.for_env(env, model=obedient, decoding="steps")
+    builder = named("edits-v1+grammar", Role.BUILDER).for_env(env)
+    agents = {"architect": Speaker("put a blue block on top of the red block"), "builder": builder}
+    assert iglu_marl.play(env, agents, seed=0, options={"task": task}).completed
 
 
 def test_without_torch() -> None:
@@ -662,15 +620,14 @@ def test_train_and_predict_from_the_command_line(torch: Any, tmp_path: Path, cac
     assert {"model.json", "weights.pt", "curve.csv", "checkpoint.pt"} <= {
         path.name for path in model.iterdir()
     }
-    assert set(json.loads(done.stdout)["held_out_f1"]) == {"threshold", "steps"}
+    assert 0 <= json.loads(done.stdout)["held_out_f1"] <= 1
     again = CliRunner().invoke(trainer, [*train, "--epochs", "1"])
     assert isinstance(again.exception, ConfigError)
     assert CliRunner().invoke(trainer, [*train, "--epochs", "1", "--resume"]).exit_code == 0
-    for decoding in ("threshold", "steps"):
-        options = ["predict", "--data", str(pack), "--trained", str(model), "--decoding", decoding, "--json"]
-        done = CliRunner().invoke(app, [*options, "-o", str(tmp_path / decoding)])
-        assert done.exit_code == 0, done.output
-        assert json.loads(done.stdout)["model-model"]["samples"] == 6
+    options = ["predict", "--data", str(pack), "--trained", str(model), "--json"]
+    done = CliRunner().invoke(app, [*options, "-o", str(tmp_path / "predicted")])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["model-model"]["samples"] == 6
     with pytest.raises(DataError, match="no samples"):
         samples_of("mdc", pack, "test")
 

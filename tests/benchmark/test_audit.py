@@ -13,6 +13,7 @@ from benchmarks.audits import _imitated, audit, is_defined, write_audits
 from benchmarks.baselines import (
     BuilderGames,
     cells_of_tasks,
+    climbed,
     expert_actions,
     features_for,
     imitate,
@@ -83,6 +84,13 @@ def test_controls_are_decided_by_their_seed() -> None:
     )
     assert all(map(np.array_equal, first.weights, second.weights))
     assert not np.array_equal(first.weights[0], third.weights[0])
+
+
+def test_a_sequence_is_climbed_to() -> None:
+    """Each of six actions that is in its place completes an episode."""
+    wanted = np.arange(6)
+    assert climbed(lambda tried: (tried == wanted, (int((tried == wanted).sum()), 0.0)), 6, 6, 2000, 0).all()
+    assert climbed(lambda tried: (tried == wanted, (int((tried == wanted).sum()), 0.0)), 6, 6, 1, 0).sum() < 6
 
 
 class Posed(PlacedBlocks):

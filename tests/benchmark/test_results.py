@@ -253,6 +253,18 @@ class Listening(RandomBuilder):
         return super().act(observation)
 
 
+@pytest.mark.slow
+def test_processes_change_nothing(tmp_path: Path) -> None:
+    """Parts of two runs in two processes: the rows, recordings and controls of one process, byte for byte."""
+    files = []
+    for processes in (1, 2):
+        path = tmp_path / str(processes) / "kept.json"
+        path.parent.mkdir()
+        run("told-ground-v2", ["random"] * 2, episodes=4, output=path, record=True, processes=processes)
+        files.append([path.read_text(), path.with_suffix(".games.jsonl").read_text()])
+    assert files[0] == files[1]
+
+
 def test_architects_with_symbols_also_meet_the_builder_of_the_next_run(tmp_path: Path) -> None:
     heard: list[set[int]] = [set(), set(), set()]
 

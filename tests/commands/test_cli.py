@@ -120,7 +120,6 @@ def test_help_imports_nothing_heavy() -> None:
         ("benchmark list picturs", "NAMES is 'picturs' (did you mean 'pictures'?)"),
         ("data info iglu-multiturns", "no pack 'iglu-multiturns' (did you mean 'iglu-multiturn'?)"),
         ("demo --team chess", "--team is 'chess', expected one of craft, division, assistant, relay"),
-        ("demo --replay --team division", "--replay has one architect"),
         ("record x.jsonl --builders 99", "--builders is 99, expected an integer in 1..16"),
         ("evaluate --team division --builders 7 -o x", "--builders is 7, expected an integer in 1..6"),
         ("benchmark list up", "NAMES is 'up', expected one of see, told"),

@@ -15,14 +15,13 @@ import pytest
 from recorded_lines import chained
 from requirements import require
 
-from iglu_marl import Dialogue, Role, Subtasks, Utterance, cli
+from iglu_marl import cli
 from iglu_marl.benchmark import find
 from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means
 from iglu_marl.commands import play as play_command
-from iglu_marl.commands import study, task_selection
+from iglu_marl.commands import study
 from iglu_marl.core.errors import DataError
 from iglu_marl.data import bundled
-from iglu_marl.tasks import SessionTasks
 
 HOSTILE = "\x1b[31m[/x][bold]\u202e:red_heart:\x9b2J\r\nError: forged\x07"
 KEPT = "[31m[/x][bold]:red_heart:2J Error: forged"
@@ -85,14 +84,6 @@ def test_games_and_recordings(shell: Callable[..., str]) -> None:
     file.write_text(text.replace('"task"', json.dumps(HOSTILE)))
     shell("replay", file, kept="Error:")
     shell("record", "--repair", file, kept="")
-
-
-def test_a_recorded_dialogue(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    said = Dialogue([Utterance(Role.ARCHITECT, HOSTILE.replace("\r", ""))])
-    session = Subtasks([said], [[(0, -1, 0, 1)]], task_id=HOSTILE)
-    monkeypatch.setattr(task_selection, "as_source", lambda named: SessionTasks({HOSTILE: [session]}))
-    shown = shell("demo", "--replay", "-o", "demo")
-    assert shown.count("Error: forged") == 3  # the title of the game, of the table, and what was said
 
 
 def test_packs(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:

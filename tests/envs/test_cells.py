@@ -16,12 +16,12 @@ from iglu_marl import ActionError, AgentError, ConfigError, Controls, Pose, Reco
 from iglu_marl.agents import LLMBuilder, OracleBuilder, agents_for
 from iglu_marl.agents.human.controls import InputMapper
 from iglu_marl.agents.team import TeamBuilder
+from iglu_marl.core.controls import at_rest
 from iglu_marl.core.grid import MIN_CORNER, index_of
 from iglu_marl.envs import LiveGame, VectorGame
 from iglu_marl.envs.wrappers import align, discretize, mask
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.recording import read_recording, replay
-from iglu_marl.recording.recorded_env import at_rest
 
 NAMES = ("cells", "cells-in-reach")
 VECTOR = "IGLUGridworldVector-v0"

@@ -34,9 +34,8 @@ from probing import frozen
 from requirements import ROOT, require
 
 import iglu_marl
-from iglu_marl import Controls, Task, Worlds
 from iglu_marl.envs.registration import LANGUAGE_ID
-from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
+from iglu_marl.envs.wrappers import align, discretize, flatten, mask
 from iglu_marl.language.goals import GoalSpace
 from iglu_marl.tasks import RandomTasks
 
@@ -83,8 +82,8 @@ def one_thread() -> Any:
 
 FLAT = {
     "flat": lambda: flatten(lone(), drop=("dialog",)),
-    "tokens": lambda: tokenize(lone(), dialog_length=6),
-    "pixels": lambda: tokenize(lone("IGLUGridworld-v0", pov_size=(40, 40)), dialog_length=6),
+    "tokens": lambda: lone(chat="tokens", dialog_length=6),
+    "pixels": lambda: lone("IGLUGridworld-v0", chat="tokens", pov_size=(40, 40), dialog_length=6),
     "silent": lambda: discretize(flatten(lone("IGLUSilentBuilder-v0"), drop=("pov", "chat"))),
     "digits": lambda: discretize(flatten(lone(action_space="flying"), drop=("dialog",)), "multidiscrete"),
     "masked": lambda: mask(discretize(flatten(lone(action_space="flying"), drop=("dialog",)))),
@@ -154,7 +153,8 @@ def test_gymnasium_stacks_wrapped_environments() -> None:
 def test_a_spec_makes_the_wrapped_environment_again() -> None:
     env = mask(
         discretize(
-            flatten(tokenize(lone(action_space="flying"), dialog_length=5), words="one-hot"), camera_deg=2
+            flatten(lone(action_space="flying", chat="tokens", dialog_length=5), words="one-hot"),
+            camera_deg=2,
         )
     )
     again = gym.make(env.spec)
@@ -271,57 +271,6 @@ def test_sb3_chooses_no_masked_action() -> None:
     model = MaskablePPO("MlpPolicy", env, n_steps=64, batch_size=64, n_epochs=1, device="cpu")
     model.learn(128)
     assert set(Watched.chosen) == {1}
-
-
-def test_the_edits_example_learns_what_follows_each_message() -> None:
-    needs("torch")
-    from iglu_marl.benchmark import find
-    from iglu_marl.core.edits import edited
-    from iglu_marl.language import outcomes, parse
-
-    samples = example("edits_builder").samples(find("told-ground-v2").fold(1), "train", 4, 1)
-    assert len(samples) == 4
-    for sample in samples:
-        before, (said,) = sample.situation.grid, sample.situation.dialogue
-        (world,) = outcomes(parse(said.text), before)
-        assert np.array_equal(world.grid, edited(before, sample.actions))
-
-
-def test_the_walkers_of_the_walking_example_see_what_environments_show() -> None:
-    needs("torch")
-    from iglu_marl.agents.learned.silent import scene_of
-
-    task = Task("", [(x, -1, x // 2, 1 + x % 6) for x in range(-4, 5)], invariant=False)
-    sees = {"builder_sees": ("aim", "egocentric"), "target_egocentric": True, "egocentric_radius": 7}
-    env = gym.make_vec(
-        "IGLUGridworldVector-v0", num_envs=3, tasks=task, vector_state=True, target_in_obs=True, **sees
-    )
-    walker, rng = example("walking_builder").Walker(None), np.random.default_rng(0)
-    walker.begin(3, 0)
-    seen = env.reset(seed=0)[0]
-    for _ in range(200):
-        seen = env.step(rng.choice([1, 13, 14, 15, 15, 17], size=3))[0]
-        for own, shown in zip(walker.look(seen), scene_of(seen), strict=True):
-            assert np.allclose(own, shown)
-    assert seen["grid"].any(), "it builds"
-
-
-def test_the_planner_of_the_walking_example_shows_the_way_to_the_next_edits() -> None:
-    needs("torch")
-    from iglu_marl.core.grid import index_of
-
-    shown, task = example("walking_builder").shown, Task("", [(3, -1, 0, 2), (-3, -1, 0, 4)], invariant=False)
-    worlds = Worlds(1)
-    worlds.spawn(0, task)
-    steps, edited = shown(worlds.state[0], task.target_grid)[::-1], []
-    for action, cell in steps:
-        before = worlds.grid[0].copy()
-        worlds.step(Controls("walking").encode_batch([action]))
-        if not np.array_equal(before, worlds.grid[0]):
-            edited.append(tuple(cell))
-            assert worlds.grid[0][index_of(edited[-1])] == task.target_grid[index_of(edited[-1])] != 0
-    assert sorted(edited) == [(-3, -1, 0), (3, -1, 0)]
-    assert steps[-1][1].tolist() == list(edited[-1]), "nothing comes after the last edit"
 
 
 # ------------------------------------------------------------------------------------------------------------ TorchRL

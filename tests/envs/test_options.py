@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from environment_pages import effect_rows
 from probing import IDS
 
 import iglu_marl
@@ -14,7 +15,6 @@ from benchmarks import options as trials
 from iglu_marl import ConfigError, GameConfig
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.envs import GridworldEnv, LiveGame, SilentBuilderEnv, VectorGame
-from iglu_marl.envs.documentation import effect_rows
 from iglu_marl.envs.language import make_language_goal
 from iglu_marl.game.effects import KINDS
 

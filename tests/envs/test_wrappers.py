@@ -18,8 +18,7 @@ from iglu_marl import ActionError, ConfigError, Controls, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs import VectorGame
 from iglu_marl.envs.language import LanguageGoal
-from iglu_marl.envs.wrappers import action_table, align, discretize, flatten, mask, tokenize
-from iglu_marl.language import make_codec
+from iglu_marl.envs.wrappers import action_table, align, discretize, flatten, mask
 from iglu_marl.tasks import RandomTasks
 
 with warnings.catch_warnings():
@@ -154,7 +153,7 @@ def test_vectors_that_are_used_again_show_each_step(mode: str) -> None:
 
 
 def test_flattening_refuses_what_has_no_place() -> None:
-    with pytest.raises(ConfigError, match=r"'dialog' is text.*tokenize"):
+    with pytest.raises(ConfigError, match=r"'dialog' is text.*chat='tokens'"):
         flatten(lone())
     with pytest.raises(ConfigError, match="leaves nothing"):
         flatten(lone(), drop=("dialog", "grid", "agentPos", "compass", "inventory"))
@@ -168,42 +167,6 @@ def test_flattening_refuses_what_has_no_place() -> None:
         flatten(3)
 
 
-def test_texts_become_the_tokens_of_token_chat() -> None:
-    """The wrapper around text chat shows what token chat shows, and takes the same actions."""
-    options = {**GAME, "builder_can_ask": True, "vocabulary": "templates", "turn_steps": 2}
-    chat = {name: options.pop(name) for name in ("vocabulary", "dialog_length", "max_message_length")}
-    texts = {**options, "chat": "text", "max_message_length": 200, "dialog_length": 500}
-    options |= chat
-    for make in (iglu_marl.raw_env, iglu_marl.env):
-        native, wrapped = make(**options), tokenize(make(**texts), **chat)
-        for agent in native.possible_agents:
-            assert native.observation_space(agent) == wrapped.observation_space(agent)
-            assert native.action_space(agent) == wrapped.action_space(agent)
-            native.action_space(agent).seed(1)
-        native.reset(seed=1)
-        wrapped.reset(seed=1)
-        said = 0
-        for agent in native.agent_iter(60):
-            one, two = native.last(), wrapped.last()
-            assert frozen(one) == frozen(two)
-            said += one[0]["dialog"].any()
-            action = None if one[2] or one[3] else native.action_space(agent).sample()
-            native.step(action)
-            wrapped.step(copy.deepcopy(action))
-        assert said > 10
-
-
-def test_recorded_texts_become_tokens() -> None:
-    task = Task("<Architect> place a red block\n<Builder> where?", [(0, -1, 0, 6)])
-    env = tokenize(lone(tasks=task), dialog_length=12)
-    codec = make_codec("templates")
-    expected = [codec.size, *codec.encode("place a red block"), codec.size + 1, *codec.encode("where?")]
-    for _ in range(2):
-        tokens = env.reset(seed=0)[0]["dialog"]
-        assert tokens.tolist() == (expected + [0] * 12)[:12]
-        tokens[:] = 0  # it is the caller's own
-
-
 def test_masks_of_language_goals_read_actions_as_the_innermost_environment_does() -> None:
     """Wrappers may lie outside of them, and inside."""
     inside = LanguageGoal(discretize(lone(action_space="human-level")), scenes="empty")
@@ -211,27 +174,6 @@ def test_masks_of_language_goals_read_actions_as_the_innermost_environment_does(
     masks = [mask(env).reset(seed=0)[1]["action_mask"] for env in (inside, outside)]
     assert masks[0].tolist() == masks[1].tolist()
     assert 0 < masks[0].sum() < len(masks[0])
-
-
-def test_goals_become_tokens() -> None:
-    """Nobody says a goal, so there is no speaker's mark before it."""
-    env = gym.make("iglu_marl/LanguageGoal-v0")
-    wrapped = tokenize(gym.make("iglu_marl/LanguageGoal-v0"), dialog_length=30)
-    goal = env.reset(seed=1)[0]["goal"]
-    tokens = wrapped.reset(seed=1)[0]["goal"]
-    expected = make_codec("templates").encode(goal)
-    assert len(expected) > 3
-    assert tokens[tokens > 0].tolist() == expected
-    assert flatten(wrapped).reset(seed=1)[0].any()
-
-
-def test_tokens_are_not_made_twice() -> None:
-    env = lone(chat="tokens")
-    assert tokenize(env) is env
-    with pytest.raises(ConfigError, match="chat='tokens'"):
-        tokenize(gym.make_vec("IGLUGridworldVector-v0", num_envs=2))
-    with pytest.raises(ConfigError, match="goal_program"):
-        tokenize(iglu_marl.parallel_env(architect_sees=("goal_program",)))
 
 
 # ------------------------------------------------------------------------------------------------------------ actions
@@ -577,7 +519,6 @@ def test_pettingzoo(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Passed" in capsys.readouterr().out
 
 
-COMMON = {"tasks", "architects", "builders", "builder_can_ask", "controls", "builder_sees", "max_steps"}
 SEES = {"architect_0": ("half:north", "side:west"), "builder_1": "color:red"}
 TEAMS: dict[str, dict[str, Any]] = {
     "1x2": {"builders": 2},
@@ -611,8 +552,7 @@ def test_wrapped_teams(team: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = game_of(team, controls="continuous")
     asking = game_of(team, controls="continuous", builder_can_ask=True)
     parallel_api_test(align(discretize(iglu_marl.parallel_env(**asking))), num_cycles=20)
-    spoken: dict[str, Any] = {name: value for name, value in asking.items() if name in COMMON}
-    api_test(flatten(discretize(tokenize(iglu_marl.env(**spoken), vocabulary=5))), num_cycles=10)
+    api_test(flatten(discretize(iglu_marl.env(**asking))), num_cycles=10)
     one_word = game_of(team, controls="continuous", max_message_length=1)
     api_test(mask(align(discretize(iglu_marl.env(**one_word)), actions="discrete")), num_cycles=10)
     builders = [agent for agent in iglu_marl.parallel_env(**options).possible_agents if agent[0] == "b"]
@@ -767,7 +707,7 @@ def test_masks_of_a_team() -> None:
 
 def test_copies_step_alike() -> None:
     for make in (copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))):  # noqa: S301 (our own bytes)
-        env = mask(discretize(flatten(tokenize(lone(action_space="flying"), dialog_length=5))))
+        env = mask(discretize(flatten(lone(action_space="flying", chat="tokens", dialog_length=5))))
         played(env, 10)
         twin = make(env)
         for number in (0, 3, 7, 1):
@@ -785,5 +725,7 @@ def test_copies_step_alike() -> None:
 
 
 def test_the_text_of_a_wrapper_names_what_it_wraps() -> None:
-    assert str(flatten(tokenize(lone()))).startswith("flatten<tokenize<")
+    assert str(flatten(discretize(lone(chat="tokens", action_space="flying")))).startswith(
+        "flatten<discretize<"
+    )
     assert str(two(iglu_marl.env)) == "mask<align<discretize<architect_builder_v0>>>"

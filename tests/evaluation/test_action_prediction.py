@@ -65,58 +65,6 @@ def test_by_hand() -> None:
     assert row.acted.f1 == pytest.approx(2 * 2 / (3 + 4))
 
 
-def test_what_stands_in_the_way_by_hand() -> None:
-    """As if the number had been known; as if a neighbouring cell were the right one, each for one action alone."""
-    one = sample([(0, -1, 0, 6), (1, -1, 0, 6), (4, -1, 4, 3)], [])
-    made = [
-        (True, 1, -1, 0, 6),
-        (True, 2, 0, 1, 6),
-        (True, 4, -1, 4, 2),
-        (True, 4, -1, 4, 3),
-        (True, 0, -1, 0, 6),
-    ]
-    row = predict_actions(lambda _: made[:3] + made[4:], [one]).rows[0]
-    assert row.acted == Counts(2, 4, 3)
-    assert row.counted == Counts(1, 3, 3)  # the first three
-    assert row.near == Counts(2, 4, 3), "the other red one has been taken by its own cell"
-    beside = [(True, 1, -1, 0, 6), (True, 2, 0, 1, 6), (True, 3, -1, 3, 3)]
-    row = predict_actions(lambda _: beside, [one]).rows[0]
-    assert (row.acted, row.near) == (Counts(1, 3, 3), Counts(3, 3, 3)), "(1, -1, 0) gives way to (2, 0, 1)"
-    as_grid = predict_actions(lambda _: blocks_to_grid([made[0][1:]]), [one]).rows[0]
-    assert as_grid.counted == as_grid.acted == Counts(1, 1, 3), "a world has no order"
-
-
-def test_the_protocols_by_hand() -> None:
-    """Where the world was empty, "v2" lets the build stand anywhere; "acl2020" never does."""
-    tower = [(0, -1, 0, 6), (0, 0, 0, 1)]
-    elsewhere = sample([(3, -1, -2, 6), (3, 0, -2, 1)])
-    onto = sample([(0, -1, 0, 6), (0, 0, 0, 1), (5, -1, 5, 3)], [(5, -1, 5, 3)], name="s/1")
-    made = [(True, *block) for block in tower]
-    result = predict_actions(lambda situation: [*made, (True, 4, -1, 4, 2)], [elsewhere, onto])
-    free, fixed = result.rows
-    assert (free.acted, free.aligned) == (Counts(0, 3, 2), Counts(2, 3, 2))
-    assert (fixed.acted, fixed.aligned) == (Counts(2, 3, 2), Counts(2, 3, 2))
-    assert result.score("acl2020").value == pytest.approx(2 * 2 / (6 + 4))
-    assert result.score("v2").value == pytest.approx(2 * 4 / (6 + 4))
-    assert result.score() == result.score("acl2020") == result.interval()
-    told = result.to_json()["scores"]
-    assert {name: told[name]["f1"][0] for name in told} == {"acl2020": 0.4, "v2": 0.8}
-    assert "not at hand" in told["v2"]["open"]
-    with pytest.raises(ConfigError, match="protocol is 'v3', expected one of acl2020, v2"):
-        result.score("v3")
-
-
-def test_parts_of_actions_by_hand() -> None:
-    """A right type; a right type and colour; a right type and cell: each action counts once."""
-    one = sample([(0, -1, 0, 6), (1, -1, 0, 6), (2, -1, 0, 1)], [(4, -1, 4, 2)])  # and the yellow one goes
-    made = [(True, 0, -1, 0, 1), (True, 1, -1, 0, 1), (True, 3, -1, 0, 6), (True, 5, -1, 0, 6)]
-    row = predict_actions(lambda _: made, [one]).rows[0]
-    assert row.acted == row.aligned == Counts(0, 4, 4)
-    assert row.types == Counts(3, 4, 4)  # three placements of the four; no removal
-    assert row.colors == Counts(3, 4, 4)  # two red, one of the two blue
-    assert row.cells == Counts(2, 4, 4)
-
-
 def test_published_predictions_are_scored_again_by_their_ids(tmp_path: Path) -> None:
     samples = [sample([(x, -1, 0, 6)], name=f"s/{x}", unit=f"u{x}") for x in range(3)]
     result = predict_actions(lambda _: [(True, 1, -1, 0, 6)], samples, output=tmp_path)
@@ -478,7 +426,5 @@ def test_the_command(tmp_path: Path) -> None:
     again = ["predict", "--corpus", "bundled", "--count", "6", "--predictions", log]
     rescored = json.loads(CliRunner().invoke(app, [*again, "--json"]).stdout)[log]
     assert rescored["tables"] == found["one-more"]["tables"]
-    assert rescored["scores"] == found["one-more"]["scores"]
-    assert "F1 of net actions (v2)" in CliRunner().invoke(app, [*again, "--protocol", "v2"]).output
-    for wrong in (["--corpus", "x"], ["--split", "x"], ["--protocol", "x"], ["--scoring", "iglu2021"]):
+    for wrong in (["--corpus", "x"], ["--split", "x"], ["--scoring", "iglu2021"]):
         assert isinstance(CliRunner().invoke(app, ["predict", *wrong]).exception, ConfigError)

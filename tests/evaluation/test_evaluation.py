@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import evaluated_agents
-import gymnasium as gym
 import numpy as np
 import pytest
 from requirements import TEST_FOLDERS
@@ -39,8 +38,7 @@ from iglu_marl import (
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
 from iglu_marl.core.files import JsonLines
-from iglu_marl.envs.wrappers import discretize
-from iglu_marl.evaluation import Evaluation, best_open_loop, tasks_of
+from iglu_marl.evaluation import Evaluation, tasks_of
 from iglu_marl.evaluation.arena import BestF1
 from iglu_marl.evaluation.metrics import SCORINGS, bootstrap
 from iglu_marl.evaluation.report import cell, games_csv, markdown, models_csv, page, pairs_csv
@@ -660,31 +658,6 @@ def test_evaluate_command(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "games.jsonl").read_text().count("\n") == 1 + 4 + 2
 
 
-# ------------------------------------------------------------------------------------------------ without looking
-
-COLOURS = [Task("", [(0, -1, 0, color)]) for color in range(1, 7)]
-GLANCES = [{"camera": turn} for turn in ((-5, 0), (5, 0), (0, -5), (0, 5))]
-PLACES = [{"inventory": color, "placement": 1} for color in range(1, 7)]
-
-
-def blindly(tasks: list[Task], table: list[Any], **game: Any) -> Any:
-    envs = gym.make_vec("IGLUGridworldVector-v0", num_envs=len(tasks), **game)
-    return discretize(envs, table=table)
-
-
-@pytest.mark.slow
-def test_a_setting_is_solved_without_looking_and_the_sequence_shows_how() -> None:
-    """Any cell will do and wrong blocks may stay: looking down and placing all colours is enough."""
-    game = {"action_space": "flying", "completion": "cover", "max_steps": 40}
-    table = [*GLANCES, *PLACES]
-    found = best_open_loop(blindly(COLOURS, table, **game), 40, options={"task": COLOURS}, tries=300)
-    assert found.share == 1.0
-    env = discretize(gym.make("IGLUGridworldVector-v0", **game), table=table)
-    for task in COLOURS:
-        env.reset(options={"task": task})
-        assert any(env.step(action)[2] for action in found.actions)
-
-
 def test_a_whole_configuration_is_the_game() -> None:
     config = GameConfig(controls="flying", builder_sees=("dialog", "pose", "grid"), max_steps=40)
     task = Task("", [(0, -1, 0, 1), (0, 0, 0, 1)])
@@ -708,34 +681,6 @@ def test_the_baseline_in_the_docs_is_what_the_command_gives(root: Path) -> None:
     for architect, builder in (("precise", "careful"), ("vague", "hasty")):
         found = evaluate(architect, builder, config={"max_steps": 2000}, baselines=False, progress=False)
         assert table[architect, builder] == cell("steps", found.matrix("steps")[architect][builder])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("steps", "met"), [(1, 1), (2, 1), (3, 2), (4, 2), (11, 6)])
-def test_as_many_colours_as_can_be_tried_are_met(steps: int, met: int) -> None:
-    """A wrong block has to go before the next may come."""
-    table = [*({"hotbar": color} for color in range(1, 7)), {"attack": 1}]
-    envs = blindly(COLOURS, table, action_space="discrete", select_and_place=True)
-    options = {"task": COLOURS, "pose": Pose(pitch_deg=-60)}
-    found = best_open_loop(envs, steps, options=options, tries=500)
-    assert found.completed.sum() == met
-    assert len(found.actions) == steps
-    again = best_open_loop(envs, steps, options=options, tries=500)
-    assert np.array_equal(found.actions, again.actions)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"steps": 0}, "steps is 0"),
-        ({"steps": 3, "tries": 0}, "tries is 0"),
-        ({"steps": 3}, "the action space is Dict"),
-    ],
-)
-def test_a_search_without_sense_is_refused(options: dict[str, int], message: str) -> None:
-    plain = gym.make_vec("IGLUGridworldVector-v0", num_envs=2, action_space="flying")
-    with pytest.raises(ConfigError, match=message):
-        best_open_loop(plain if "Dict" in message else discretize(plain), **options)
 
 
 def test_a_line_per_language_model_has_its_usage_and_then_its_failures_by_kind() -> None:

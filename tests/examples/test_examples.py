@@ -23,12 +23,10 @@ TESTED: dict[str, str] = {
     "rllib_two_agents": "test_rllib.py",
     "benchmarl_two_agents": "test_adapters.py",
     "trl_builder": "test_adapters.py",
-    "edits_builder": "test_frameworks.py",
     "ppo": "test_ppo.py",
     "marl_ppo": "test_ppo.py",
     "silent_builder": "test_imitation.py",
     "strangers": "test_ppo.py",
-    "walking_builder": "test_frameworks.py",
     "train_edits": "test_learned.py",
 }
 
@@ -49,24 +47,20 @@ def test_examples_tested_elsewhere_are(root: Path) -> None:
 # Options that come after the documented ones, and so win over them: enough to see that the example runs.
 SHORT = {
     "benchmarl_two_agents": "--iterations 1 --batch 200",
-    "edits_builder": "--games 16 --epochs 1 --seeds 1 --episodes 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "marl_ppo": "--steps 1 --games 32",
     "ppo": "--steps 1 --games 32",
     "silent_builder": "--epochs 1 --count 16",
     "strangers": "--games 1 --seeds 1 --sittings 2",
     "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
-    "walking_builder": "--frames 1000 --seeds 1 --episodes 2",
 }
 # Run by test_rllib.py and test_adapters.py, in environments of their own, and by two with data.
 APART = ("rllib_two_agents", "benchmarl_two_agents", "trl_builder", "train_edits", "silent_builder")
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
-    "edits_builder": {"torch": "rl"},
     "marl_ppo": {"torch": "rl"},
     "ppo": {"torch": "rl"},
     "strangers": {"torch": "rl"},
-    "walking_builder": {"torch": "rl"},
 }
 
 _LINE = re.compile(r"python examples/(\w+)\.py([^\n`#]*)")

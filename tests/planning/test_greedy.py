@@ -142,7 +142,8 @@ def test_what_is_cleared_comes_behind_what_was_cleared_less_often() -> None:
         Problem.of(world_with([(*cell, 1) for cell in around]), [(0, 1, 0, 6)], "walking")
     )
     controller = Breaking(simulation, (0, 1, 0))
-    builder = GreedyBuilder(simulation, controller)
+    builder = GreedyBuilder(simulation)
+    builder.controller = controller
     for _ in range(12):
         assert builder._clear(controller.find)
         simulation.restore(Snapshot(simulation.problem.start, 0, 0))

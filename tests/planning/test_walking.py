@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
 import pytest
-from worlds import Block, scenes, world_with
+from worlds import Block, world_with
 
 from iglu_marl.agents.scripted.state_tracker import StateTracker, _searched
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import Controls
-from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import blocks_to_grid, index_of
 from iglu_marl.core.kernels.ray import gaze
-from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
 from iglu_marl.planning.planner import replays
-from iglu_marl.planning.problem import Problem, planning_state
-from iglu_marl.planning.raycast import bearing, blocked_by_body, cast_rays, turn_deg
-from iglu_marl.planning.simulation import Simulation, step
+from iglu_marl.planning.problem import Problem
+from iglu_marl.planning.raycast import blocked_by_body, cast_rays
+from iglu_marl.planning.simulation import Simulation
 from iglu_marl.planning.support import Mask, pillars
 from iglu_marl.planning.walking import kernels
 from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraSearch, assignment
 from iglu_marl.planning.walking.controller import EYE, Walker, places_near
 from iglu_marl.planning.walking.kernels import END, GROUND, OUTSIDE
-from iglu_marl.planning.walking.navigation import Stand, Terrain
+from iglu_marl.planning.walking.navigation import Terrain
 from iglu_marl.planning.walking.shortening import shorten
-from iglu_marl.planning.walking.teaching import _free
 from iglu_marl.planning.walking.viewpoints import shortest_walk, viewpoints, work_from, work_from_here
 
 NOTHING = np.zeros((9, 11, 11), bool)
@@ -346,75 +342,3 @@ def test_steps_that_make_no_difference_are_left_out() -> None:
 def test_fast_plans_are_shortened() -> None:
     made = plan(Worlds(1), WALL, "walking", "fast")
     assert made.actions == shorten(Problem.of(Worlds(1), WALL, "walking"), made.actions)
-
-
-# --- as a teacher ----------------------------------------------------------------------------------------
-
-
-def steps_of(world: Worlds, actions: list[int]) -> Iterator[tuple[int, np.ndarray, np.void]]:
-    """Each action with the pose before it and the state after it."""
-    state = planning_state(world)
-    for action in actions:
-        pose = state["pose"][0].copy()
-        step(state, "walking", action)
-        yield action, pose, state[0]
-
-
-def test_teaching_plans_turn_first_walk_forwards_and_aim_at_the_middle_of_faces() -> None:
-    offsets, walked, aside = [], [], []
-    for world, target in scenes(0, 40):
-        shown = plan(world, target, teach=True)
-        assert shown.built, shown.reason
-        assert replays(world, shown.actions, "walking", target)
-        for action, pose, after in steps_of(world, shown.actions):
-            if Action.FORWARD <= action <= Action.RIGHT:
-                walked.append(action)
-            if after["event"] in (PLACED, REMOVED):
-                hit, before = after["hit"].astype(int), after["before"].astype(int)
-                offsets.append(kernels.off_centre(tuple(pose[:3]), gaze(*pose[3:]), hit, before))
-                around = bearing(np.array(after["change"][:3] - pose[:3]))[0]
-                aside.append(abs(float(turn_deg(pose[3], around))))
-    assert np.median(offsets) <= 0.2
-    assert np.quantile(offsets, 0.9) <= 0.3
-    assert np.mean(np.array(walked) == Action.FORWARD) >= 0.9
-    assert np.median(aside) <= 5.0
-
-
-def test_a_teacher_shows_the_way_from_where_a_learner_went_wrong() -> None:
-    rng = np.random.default_rng(1)
-    for world, target in scenes(2, 12):
-        learner = Worlds(1)
-        learner.set_state(world.get_state())
-        for action in rng.integers(0, 18, 40):
-            step(learner.state, "walking", int(action))
-        shown = plan(learner, target, teach=True)
-        assert shown.built, shown.reason
-        assert replays(learner, shown.actions, "walking", target)
-
-
-def test_only_walking_is_taught() -> None:
-    with pytest.raises(PlanningError, match="'flying', expected 'walking' with teach=True"):
-        plan(Worlds(1), [(0, -1, 0, 1)], "flying", teach=True)
-
-
-@pytest.mark.parametrize(
-    ("blocks", "start", "end", "expected"),
-    [
-        ([], (0, 0, -2), (3, 0, -2), True),
-        ([(1, -1, 0, 1)], (0, 0, -2), (3, 0, -2), False),  # before the legs
-        ([(1, 0, 0, 1)], (0, 0, -2), (3, 0, -2), False),  # before the head
-        ([(1, 1, 0, 1)], (0, 0, -2), (3, 0, -2), True),  # above the head
-        ([(1, -1, 1, 1), (2, 0, -1, 1)], (0, 0, -2), (3, 0, -2), True),  # beside the way: a body is 0.6 wide
-        ([(1, -1, 0, 1)], (0, 0, -2), (3, 3, -2), False),  # the corner of this one sticks into a diagonal
-        ([(2, -1, 0, 1)], (0, 0, -2), (3, 3, -2), True),
-        ([(x, -1, 0, 1) for x in range(4)], (0, 0, -1), (3, 0, -1), True),
-        ([(x, -1, 0, 1) for x in (0, 1, 3)], (0, 0, -1), (3, 0, -1), False),  # a hole in the floor
-        ([(3, -1, 0, 1)], (0, 0, -2), (3, 0, -2), False),  # where it ends
-    ],
-)
-def test_a_straight_way_is_free_for_the_whole_body(
-    blocks: list[Block], start: Stand, end: Stand, expected: bool
-) -> None:
-    terrain = Terrain(blocks_to_grid(blocks))
-    assert _free(terrain, start, end) is expected
-    assert _free(terrain, end, start) is expected

@@ -5,7 +5,6 @@ PettingZoo environment, a Gymnasium vector environment or a `VectorGame`. They c
 
 | | |
 |---|---|
-| `tokenize` | texts as tokens |
 | `flatten` | observations as one Box |
 | `discretize` | Dict actions as `Discrete` or `MultiDiscrete` |
 | `align` | the same Box and action space for all agents |
@@ -19,12 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
-from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from pettingzoo import AECEnv, ParallelEnv
 
 from iglu_marl.core.arguments import as_number
-from iglu_marl.core.dialogue import Codec, speakers_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.envs.wrappers.action_masks import ActionMask
@@ -42,62 +39,8 @@ from iglu_marl.envs.wrappers.adapters import (
 )
 from iglu_marl.envs.wrappers.flatten import Grids, Numbers, Style, Vector, Words
 from iglu_marl.envs.wrappers.noise import NoisyMessages
-from iglu_marl.envs.wrappers.tokens import TokenizedTexts
-from iglu_marl.game.chat import TokenChat
-from iglu_marl.game.config import GameConfig
 
-__all__ = ["action_table", "align", "discretize", "flatten", "mask", "noise", "tokenize"]
-
-
-def tokenize(
-    env: Any,
-    *,
-    vocabulary: str | int | Codec = "templates",
-    dialog_length: int | None = None,
-    max_message_length: int | None = None,
-) -> Any:
-    """Convert texts to tokens: observations to int32 [dialog_length], messages to MultiDiscrete.
-
-    Tokens, spaces and lengths (default 256 and 16) are those of `chat="tokens"`; an environment with that is returned
-    unchanged. Unknown words become the token for unknown words. Raises `ConfigError` for vector environments: use
-    `chat="tokens"` there.
-    """
-    from iglu_marl.language import make_codec
-
-    config = GameConfig(
-        chat="tokens",
-        vocabulary=vocabulary,
-        dialog_length=dialog_length,
-        max_message_length=max_message_length,
-    )
-    length, words = config.dialog_length, config.max_message_length
-    assert length is not None  # filled in by the config, as is the next
-    assert words is not None
-    if not any(_has_text(part) for given in spaces_of(env).values() for part in given[1:]):
-        return env
-    if isinstance(env, VectorEnv):
-        raise ConfigError("env is a vector environment with texts, expected chat='tokens' when it is made")
-
-    played = env.unwrapped.config
-    speakers = speakers_of(played.architects, played.builders)
-
-    def change(given: AgentSpaces) -> AgentChange:
-        return TokenizedTexts(given, TokenChat(make_codec(vocabulary), words, length, speakers=speakers))
-
-    arguments = {
-        "vocabulary": vocabulary,
-        "dialog_length": dialog_length,
-        "max_message_length": max_message_length,
-    }
-    return wrap(env, change, Recipe("tokenize", arguments))
-
-
-def _has_text(space: Any) -> bool:
-    if isinstance(space, spaces.Dict):
-        return any(_has_text(part) for part in space.values())
-    return isinstance(space, spaces.Text) or (
-        isinstance(space, spaces.Tuple) and any(map(_has_text, space.spaces))
-    )
+__all__ = ["action_table", "align", "discretize", "flatten", "mask", "noise"]
 
 
 def flatten(
@@ -123,7 +66,8 @@ def flatten(
     Other entries are scaled from their bounds to 0..1, in uint8 to 0..255 and rounded. Entries are in the order of
     their keys, see `env.changes[agent].layout`. In infos, `event` becomes its index in `iglu_marl.game.episode.EVENTS`,
     and `events` an array of these by builder. Infos of a single game have the keys of all agents of the role only. With
-    `copy=False`, many worlds return the same vectors in every step. Raises `ConfigError` for texts (see `tokenize`).
+    `copy=False`, many worlds return the same vectors in every step. Raises `ConfigError` for texts:
+    use `chat="tokens"`.
 
     """
     style = Style(_keys(drop), grids, words, dtype, crop).check()

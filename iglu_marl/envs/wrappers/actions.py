@@ -209,7 +209,9 @@ class Digits(AgentChange):
             self._say = space["say"]
             said = _digits(self._say)
             if said is None:
-                raise ConfigError("the builder asks in text, expected tokens; wrap with tokenize() first")
+                raise ConfigError(
+                    "the builder asks in text, expected tokens: make the environment with chat='tokens'"
+                )
             sizes = sizes + said
         self._sizes, self._single = sizes, kind == "discrete" and not asks
         self.action_space = spaces.Discrete(sizes[0]) if self._single else spaces.MultiDiscrete(sizes)
@@ -242,7 +244,7 @@ def _parts(given: AgentSpaces) -> tuple[list[int], list[int]]:
         acts = _digits(space)
     if words is None or acts is None:
         raise ConfigError(
-            f"actions of {given.agent} are {space}, expected numbers; wrap with tokenize() and discretize() first"
+            f"actions of {given.agent} are {space}, expected numbers; use chat='tokens' and discretize() first"
         )
     return words, acts
 

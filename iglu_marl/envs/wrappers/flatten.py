@@ -162,7 +162,8 @@ class Tokens(Entry):
 def _entry(path: tuple[str, ...], space: Any, style: Style) -> Entry:
     if isinstance(space, spaces.Text):
         raise ConfigError(
-            f"{path[-1]!r} is text, which has no place in a vector; wrap with tokenize() first, or drop it"
+            f"{path[-1]!r} is text, which has no place in a vector: make the environment with chat='tokens' (a goal "
+            "with goal_in_obs='tokens'), or drop it"
         )
     if not isinstance(space, spaces.Box) or not space.is_bounded():
         raise ConfigError(f"{path[-1]!r} is {space}, expected a bounded Box")

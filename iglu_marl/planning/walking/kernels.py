@@ -25,7 +25,6 @@ ROWS = 18  # camera steps from level to straight up
 FAR = 10**6
 RADIUS = math.sqrt(3.0) / 2.0  # of the sphere around a cell
 
-CENTRE_PRICE = 30.0  # actions per cell of distance from the middle of a face
 
 OUTSIDE, GROUND, END = -1, -2, -3  # markers in rays: outside the zone, the ground, end of the list
 
@@ -75,48 +74,6 @@ def best_aim(grid, eye, yaw, pitch, lowest, cell, places):
                 if met[0] == cell[0] and met[1] == cell[1] and met[2] == cell[2]:
                     best, best_yaw, best_pitch = abs(i) + abs(j), i, j
     return best, best_yaw, best_pitch
-
-
-@jit
-def off_centre(eye, way, hit, before):
-    """Return the distance of a ray from the middle of the face between two cells, in cells; `FAR` without a face."""
-    if abs(hit[0] - before[0]) + abs(hit[1] - before[1]) + abs(hit[2] - before[2]) != 1:
-        return float(FAR)
-    axis = 0 if hit[0] != before[0] else 1 if hit[1] != before[1] else 2
-    along = (0.5 * (hit[axis] + before[axis]) - eye[axis]) / way[axis]
-    square = 0.0
-    for other in range(3):
-        if other != axis:
-            square += (eye[other] + along * way[other] - hit[other]) ** 2
-    return math.sqrt(square)
-
-
-@jit
-def centred_aim(grid, eye, yaw, pitch, lowest, cell, places):
-    """Like `best_aim`, but prefer the middle of a face: return (price, yaw, pitch, distance from the middle)."""
-    best, best_yaw, best_pitch, best_off = float(FAR), FAR, FAR, float(FAR)
-    around, up, yaw_slack, pitch_slack = window(eye, yaw, cell, places)
-    if pitch_slack < 0.0:
-        return best, best_yaw, best_pitch, best_off
-    hit, before = np.empty(3, np.int8), np.empty(3, np.int8)
-    for j in range(-2 * ROWS, 2 * ROWS + 1):
-        tilt = pitch + CAMERA_DEG * j
-        if abs(tilt) > 90.0 or tilt < lowest or abs(tilt - up) > pitch_slack:
-            continue
-        for i in range(-YAWS // 2, YAWS // 2):
-            off = CAMERA_DEG * i - around
-            turns = abs(i) + abs(j)
-            if turns >= best or abs(off - 360.0 * np.rint(off / 360.0)) > yaw_slack:
-                continue
-            way = gaze(yaw + CAMERA_DEG * i, tilt)
-            if cast(grid, eye, way, hit, before):
-                met = before if places else hit
-                if met[0] == cell[0] and met[1] == cell[1] and met[2] == cell[2]:
-                    beside = off_centre(eye, way, hit, before)
-                    if turns + CENTRE_PRICE * beside < best:
-                        best, best_yaw, best_pitch = turns + CENTRE_PRICE * beside, i, j
-                        best_off = beside
-    return best, best_yaw, best_pitch, best_off
 
 
 # --- the search from one place
