@@ -37,6 +37,7 @@ from iglu_marl.tasks.voxel_colors import GAME_COLORS, rgb_of_name
 FILE_LIMIT = 32 * MIB  # bytes of a file
 UNPACKED_LIMIT = 16 * MIB  # bytes of unpacked NBT, whose tags become objects
 MAX_CELLS = 1 << 22  # cells of a box around the blocks of a file
+MAX_COORDINATE = 1 << 30
 Ints = npt.NDArray[np.int64]
 
 
@@ -58,7 +59,11 @@ class VoxelModel:
 
 
 def read_voxels(
-    path: str | os.PathLike[str], *, ids: str = "iglu", content: bytes | None = None
+    path: str | os.PathLike[str],
+    *,
+    ids: str = "iglu",
+    content: bytes | None = None,
+    unpacked_limit: int = UNPACKED_LIMIT,
 ) -> VoxelModel:
     """Return the blocks of a file (see the table of this module).
 
@@ -66,6 +71,7 @@ def read_voxels(
         path: the file; its ending names the format.
         ids: color ids of numbers in arrays and JSON, "iglu" or "iglu2022".
         content: contents of the file, if it is not to be opened.
+        unpacked_limit: largest number of bytes of unpacked NBT and arrays.
 
     Raises:
         DataError: if the file is missing, too large, damaged or empty, or has another ending.
@@ -80,18 +86,21 @@ def read_voxels(
     elif len(content) > FILE_LIMIT:
         raise DataError(too_large(str(file), len(content), FILE_LIMIT))
     with wrap_errors(str(file)):
-        names = _Colors(ids)
+        names = _Colors(ids, unpacked_limit)
         cells, colors, in_place = reader(content, names)
         cells, colors = _last_of_each_cell(cells, colors)
         if not len(cells):
             raise DataError("it has no block, expected at least one")
+        if cells.min() < -MAX_COORDINATE or cells.max() > MAX_COORDINATE:
+            raise DataError(f"a block is at {cells.min()} or {cells.max()}, farther than {MAX_COORDINATE:,}")
         return VoxelModel(file.stem, cells, colors, tuple(sorted(names.unknown)), in_place)
 
 
 class _Colors:
-    """The colors of names and ids, and the names that are unknown."""
+    """The colors of names and ids, the names that are unknown, and the largest size of unpacked data."""
 
-    def __init__(self, ids: str) -> None:
+    def __init__(self, ids: str, limit: int) -> None:
+        self.limit = limit
         order = np.arange(1, 7) if ids == "iglu" else IGLU_ID_OF_IGLU2022[1:]
         self.of_id: npt.NDArray[np.uint8] = GAME_COLORS[order - 1]
         self.unknown: set[str] = set()
@@ -268,18 +277,18 @@ class _Strict(io.BytesIO):
         return data
 
 
-def _nbt(content: bytes) -> Mapping[str, Any]:
+def _nbt(content: bytes, limit: int) -> Mapping[str, Any]:
     """Return the root of NBT, which may be packed by gzip."""
     with extra("data"):
         import nbtlib
 
     if content[:2] == b"\x1f\x8b":
         packed = zlib.decompressobj(wbits=31)
-        content = packed.decompress(content, UNPACKED_LIMIT + 1)
-        if len(content) <= UNPACKED_LIMIT and not packed.eof:
+        content = packed.decompress(content, limit + 1)
+        if len(content) <= limit and not packed.eof:
             raise DataError("it is cut off: the gzip data do not end")
-    if len(content) > UNPACKED_LIMIT:
-        raise DataError(f"it unpacks to more than {UNPACKED_LIMIT:,} bytes, expected a smaller build")
+    if len(content) > limit:
+        raise DataError(f"it unpacks to more than {limit:,} bytes, expected a smaller build")
     root: Mapping[str, Any] = nbtlib.File.parse(_Strict(content))
     return root.get("Schematic", root)
 
@@ -307,7 +316,7 @@ def _by_palette(palette: Sequence[Any], index: Any, cells: Ints, names: _Colors)
 
 
 def _read_schem(content: bytes, names: _Colors) -> Blocks:
-    tags = _nbt(content)
+    tags = _nbt(content, names.limit)
     if "Materials" in tags:
         raise DataError(
             "it is an old MCEdit schematic with numbers for blocks; save it as a Sponge schematic"
@@ -339,7 +348,7 @@ def _varints(data: npt.NDArray[np.uint8]) -> Ints:
 
 
 def _read_structure(content: bytes, names: _Colors) -> Blocks:
-    tags = _nbt(content)
+    tags = _nbt(content, names.limit)
     variants = tags.get("palettes")
     palette = [_field(entry, "Name") for entry in (variants[0] if variants else _field(tags, "palette"))]
     blocks = _field(tags, "blocks")
@@ -351,7 +360,7 @@ def _read_structure(content: bytes, names: _Colors) -> Blocks:
 def _read_litematic(content: bytes, names: _Colors) -> Blocks:
     cells, colors = [], []
     total = 0
-    for name, region in _field(_nbt(content), "Regions").items():
+    for name, region in _field(_nbt(content, names.limit), "Regions").items():
         size = [int(_field(_field(region, "Size"), axis)) for axis in "yzx"]
         edges = [abs(edge) for edge in size]
         volume = _check_volume(*edges)
@@ -395,8 +404,8 @@ def _read_npz(content: bytes, names: _Colors) -> Blocks:
                 f"it has the arrays {', '.join(members)!s:.200}, expected one, or one called 'grid'"
             )
         info = members[chosen[0] if chosen else next(iter(members))]
-        if info.file_size > UNPACKED_LIMIT:
-            raise DataError(too_large(info.filename, info.file_size, UNPACKED_LIMIT))
+        if info.file_size > names.limit:
+            raise DataError(too_large(info.filename, info.file_size, names.limit))
         return _read_npy(archive.read(info), names)
 
 
@@ -422,8 +431,7 @@ def _read_npy(content: bytes, names: _Colors) -> Blocks:
             "colors [y, x, z, 3 or 4]"
         )
     good = (kinds >= 1) & (kinds <= 6) & (kinds == np.floor(kinds))
-    whole = np.abs(cells) < 1e6
-    if not good.all() or not whole.all() or (cells != np.floor(cells)).any():
+    if not good.all() or (cells != np.floor(cells)).any():
         raise DataError(f"it holds {kinds[~good][:1]}, expected color ids 0..6 and whole coordinates")
     return cells.astype(np.int64), names.of_id[kinds.astype(np.int64) - 1], in_place
 
