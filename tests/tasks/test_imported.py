@@ -390,3 +390,9 @@ def test_the_picture_shows_the_blocks_of_the_file_and_of_the_game():
     grid[0, 5, 5] = 6
     sheet = import_sheet(cells, colors, grid, title="two", size=(400, 700))
     assert (sheet == (255, 0, 255)).all(axis=-1).any()
+
+
+def test_a_pickle_of_goals_is_refused_with_the_command_that_converts_it(tmp_path):
+    (tmp_path / "goals.pkl").write_bytes(b"\x80\x03}q\x00.")
+    with pytest.raises(DataError, match=r"(?s)trust.*python -c .*goals\.json"):
+        as_source(tmp_path / "goals.pkl")

@@ -19,6 +19,25 @@ Record = dict[str, str]  # cells by column
 Row = TypeVar("Row")
 
 _LINE_BREAKS = re.compile(r"\$+")
+# What pandas reads as an empty cell, and writes for one: a table that it has saved again is read as before.
+_EMPTY = frozenset(
+    (
+        "NULL",
+        "null",
+        "NaN",
+        "nan",
+        "-NaN",
+        "-nan",
+        "NA",
+        "<NA>",
+        "N/A",
+        "n/a",
+        "None",
+        "#N/A",
+        "#NA",
+        "1.#IND",
+    )
+)
 
 
 def csv_records(text: str, *, strict: bool = False) -> Iterator[tuple[int, list[str] | DataError]]:
@@ -80,7 +99,8 @@ def _records(
         if isinstance(cells, DataError):
             yield line, DataError(f"{place}, line {line}: {cells}")
         else:
-            yield line, {**dict.fromkeys(header, ""), **dict(zip(header, cells, strict=False))}
+            known = ("" if cell in _EMPTY else cell for cell in cells)
+            yield line, {**dict.fromkeys(header, ""), **dict(zip(header, known, strict=False))}
 
 
 def read_table(
