@@ -49,7 +49,7 @@ _WORDS: dict[str, RGB] = {
         ("quartz", "snow", "iron", "bone", "wool", "glass", "diorite", "calcite"), (225, 225, 225)
     ),
     **dict.fromkeys(("oak", "spruce", "jungle", "planks", "log", "wood", "dirt", "mud"), (150, 110, 70)),
-    **dict.fromkeys(("podzol", "farmland", "chest", "bookshelf", "ladder", "barrel"), (150, 110, 70)),
+    **dict.fromkeys(("podzol", "farmland", "chest", "bookshelf", "barrel"), (150, 110, 70)),
     **dict.fromkeys(("stone", "cobblestone", "andesite", "gravel", "deepslate", "concrete"), _UNKNOWN),
     **dict.fromkeys(("bedrock", "basalt", "blackstone", "coal", "netherite"), (70, 70, 72)),
 }

@@ -270,9 +270,9 @@ class _Strict(io.BytesIO):
     def read(self, size: int | None = -1, /) -> bytes:
         data = super().read(size) if size is not None and size >= 0 else b""
         if len(data) != size:
-            raise DataError(f"NBT ends at byte {self.tell()}, expected {size} bytes more")
+            raise DataError(f"NBT ends after {len(self.getbuffer())} bytes, expected {size} more")
         if size == 4 and self._last == b"\0" and 0 < int.from_bytes(data, "big") < 1 << 31:
-            raise DataError(f"NBT has a list without a type at byte {self.tell()}, but with elements")
+            raise DataError("NBT has a list with elements but without a type")
         self._last = data
         return data
 
