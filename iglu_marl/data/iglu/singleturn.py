@@ -396,7 +396,7 @@ class SingleturnDataset(Dataset):
         self.worlds = RecordedWorlds(arrays)
         tables = {name: arrays[name].tobytes() for name in (TABLE, TABLE_2022, DIALOGS_2022)}
         originals: list[Game] = []
-        if tables[TABLE]:
+        if tables[TABLE] or not tables[TABLE_2022]:
             rows = read_games(tables[TABLE], self._report, f"{self.location}: {TABLE}")
         else:
             place = f"{self.location}: {TABLE_2022}"
