@@ -32,7 +32,7 @@ import numpy as np
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
+from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import ID_TABLES, Task
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.dataset import Dataset, changes, check_task_options, check_version
@@ -415,20 +415,19 @@ class SingleturnDataset(Dataset):
             raise DataError(f"{self.location} has no usable game: {self._report}{self._report.example}")
 
     def _task(self, game: Game, start: BlockGrid, target: BlockGrid) -> Task:
-        if self.color_ids == "iglu2022":
-            start, target = IGLU2022_ID_OF_IGLU[start], IGLU2022_ID_OF_IGLU[target]
         placed = not start.any() and names_place(game.instruction)
-        return Task(
+        task = Task(
             game.before + Dialogue((Utterance(Role.ARCHITECT, game.instruction),)),
             target,
             game.instruction,
             starting_grid=start,
             task_id=game.game_id,
-            ids=self.color_ids,
+            ids="iglu",
             structure=game.structure,
             unbuilt=np.array_equal(start, target),
             **{"invariant": False if placed else None, **self._options},
         )
+        return task.in_ids(self.color_ids)
 
     def _sampled(self) -> Mapping[str, list[Task]]:
         if self.keep_unbuilt or not self.tasks:
