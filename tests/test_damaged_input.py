@@ -489,7 +489,6 @@ READERS: dict[str, Reader] = {
         {"other.json": OTHER_TASK}, "mine.jsonl", read_own, None, {"hut", "other"}, zipped=False,
         values=[("dialog", 0, "role"), ("target", 0)],
     ),
-    "own CSV": Reader({"other.json": OTHER_TASK}, "mine.csv", read_own, None, {"hut", "other"}, zipped=False),
     "event file": Reader(
         {"human_agent_feedback.csv": table(",".join(FEEDBACK_COLUMNS), FEEDBACK)}, "gamedata.json", read_feedback,
         {"H1", "H2"}, zipped=False,

@@ -63,15 +63,17 @@ def export(
     source: Annotated[str, source_argument(*CORPORA)],
     output: Annotated[
         str,
-        Option("--output", "-o", help="File (tasks), new folder (layout, parquet) or dataset id (minari)."),
+        Option(
+            "--output", "-o", help="File (tasks, bap), new folder (layout, parquet) or dataset id (minari)."
+        ),
     ],
     form: Annotated[
         str,
         Option(
             "--format",
             help="tasks: JSON lines; layout: IGLU multi-turn files; parquet: tables with a data card; "
-            "minari: offline dataset of the recorded actions.",
-            callback=one_of("tasks", "layout", "parquet", "minari"),
+            "minari: offline dataset of the recorded actions; bap: samples of builder action prediction (mdc).",
+            callback=one_of("tasks", "layout", "parquet", "minari", "bap"),
         ),
     ] = "tasks",
     path: PackPath = None,
@@ -86,7 +88,7 @@ def export(
     """
     console = text_console(as_json)
     if form != "minari":
-        check_writable(output, folder=form != "tasks")
+        check_writable(output, folder=form not in ("tasks", "bap"))
     facts: dict[str, Any] = {"source": source, "format": form, "output": output}
     if form == "minari":
         if source not in ("iglu-multiturn", "iglu-singleturn"):
@@ -99,6 +101,13 @@ def export(
         from iglu_marl.data.parquet import write_parquet
 
         facts |= write_parquet(output, open_corpus(source, path), info=PACKS.get(source))
+    elif form == "bap":
+        from iglu_marl.data.mdc.bap_files import write_bap
+        from iglu_marl.evaluation.action_prediction import bap_samples
+
+        if source != "mdc":
+            raise ConfigError(f"--format bap needs timelines, which {source} does not have")
+        facts["samples"] = write_bap(output, bap_samples(data.Corpus.open(path).sessions.values()))
     else:
         if source == "iglu-singleturn":
             raise ConfigError(

@@ -216,8 +216,8 @@ def task_source(default: str) -> Any:
     """Return the option for a source of tasks, by name (see `iglu_marl.tasks.named`)."""
     return Option(
         "--task-source",
-        help="Tasks: bundled, turns, random, iglu-singleturn, iglu-multiturn, mdc (also NAME:test), a JSON file of "
-        f"structures, FILE.py:Class or module:Class. Default: {default}.",
+        help="Tasks: bundled, turns, random, iglu-singleturn, iglu-multiturn, mdc (also NAME:test), a file of "
+        f"structures (.json, .vox, .schem, .nbt, .litematic, .npy), FILE.py:Class or module:Class. Default: {default}.",
         autocompletion=completed_from(lambda: pkgutil.resolve_name("iglu_marl.tasks.named:NAMES")),
     )
 

@@ -41,7 +41,8 @@ def predict(
         bool, Option("--grammar", help="Use the grammar, and the models for texts that it does not parse.")
     ] = False,
     predictions: Annotated[
-        list[Path] | None, Option(help="A predictions.jsonl to score; may be repeated.")
+        list[Path] | None,
+        Option(help="A predictions.jsonl, or BAP samples (.json), to score; may be repeated."),
     ] = None,
     baselines: opt.Baselines = True,
     scoring: Annotated[
@@ -159,14 +160,20 @@ def predict(
 
 
 def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -> list[Sample]:
-    """Return the samples of a split; rules: see `bap_samples`. Raises `DataError` if there are none."""
+    """Return the samples of a split, or of a .json file of `read_bap`; rules: see `bap_samples`.
+
+    Raises `DataError` if there are none.
+    """
     from iglu_marl.data import bundled
+    from iglu_marl.data.mdc.bap_files import read_bap
     from iglu_marl.data.mdc.corpus import Corpus
     from iglu_marl.data.splits import Split
     from iglu_marl.evaluation.action_prediction import bap_samples, task_samples
     from iglu_marl.tasks import SessionTasks
 
-    if corpus == "mdc":
+    if data is not None and data.suffix == ".json":
+        found = read_bap(data)
+    elif corpus == "mdc":
         sessions = Corpus.open(data).sessions.values()
         found = list(bap_samples((session for session in sessions if session.split == split), rules=rules))
     elif corpus == "iglu-singleturn":

@@ -18,6 +18,7 @@ from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import check_writable, made_folder
 from iglu_marl.core.grid import BlockGrid
+from iglu_marl.tasks.named import is_imported
 
 if TYPE_CHECKING:
     from iglu_marl.core.task import Task
@@ -30,6 +31,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "a dataset": frozenset(("data", "structure", "overwrite")),
     "a recording": frozenset(("episode",)),
     "a session": frozenset(("data",)),
+    "a file's structure": frozenset(("width",)),
     "a structure's picture": frozenset(("view", "before", "width", "tasks", "data")),
     "a structure's game": frozenset(("tasks", "data", "controls", "seed")),
 }
@@ -45,7 +47,8 @@ def show(
         str,
         Argument(
             metavar="SOURCE",
-            help="A structure (kite, C7), a task of --task-source, a recording (.jsonl), a "
+            help="A structure (kite, C7), a task of --task-source, a structure's file (.vox, .schem; FILE:scale or "
+            "FILE:crop: fitted), a recording (.jsonl), a "
             "person's session (a world file, PACK/MEMBER, or a session of the Minecraft Dialogue Corpus), "
             f"or a dataset ({', '.join(CORPORA)}).",
             autocompletion=opt.a_structure,
@@ -125,6 +128,8 @@ def show(
             write_film(film, output, progress)
         facts = {"title": film.title, **film.facts, "scenes": len(film.scenes)}
         facts["recorded_s"] = round(film.scenes[-1].time_s - film.scenes[0].time_s, 1)
+    elif kind == "a file's structure":
+        facts = _draw_import(source, output, width)
     elif kind == "a structure's picture":
         facts = _draw(source, output, view or "sheet", before, width, tasks, data)
     else:
@@ -142,6 +147,9 @@ def _kind_of(source: str, output: Path) -> str:
         return "a dataset"
     if os.path.isfile(source) and source.lower().endswith(".jsonl"):
         return "a recording"
+    file = source.rpartition(":")[0] or source
+    if ending == ".png" and is_imported(file):
+        return "a file's structure"
     if SESSION.fullmatch(source) or os.path.isfile(source) or "/" in source:
         return "a session"
     return f"a structure's {'picture' if ending == '.png' else 'game'}"
@@ -213,6 +221,27 @@ def _pictures_of(name: str, tasks: str | None, data: Path | None) -> tuple[str, 
         return name, task.start_grid, task.target_grid, task.instruction
     title, grid = find_structure(name, tasks, data)
     return title, np.zeros_like(grid), grid, ""
+
+
+def _draw_import(source: str, output: Path, width: int | None) -> dict[str, Any]:
+    """Draw the structure of a file beside that in the game."""
+    from iglu_marl.rendering import write_png
+    from iglu_marl.rendering.voxels import IMPORT_SIZE, import_sheet
+    from iglu_marl.tasks.imported import FITS, fitted
+    from iglu_marl.tasks.voxel_files import read_voxels
+
+    file, _, fit = source.rpartition(":") if ":" in source else (source, "", "refuse")
+    opt.expect("SOURCE", source, fit in FITS, f"FILE, or FILE: with one of {', '.join(FITS)}")
+    model = read_voxels(file)
+    grid = fitted(model, fit)  # type: ignore[arg-type]
+    high, wide = IMPORT_SIZE
+    size = (high, wide) if width is None else (round(high * width / wide), width)
+    write_png(output, import_sheet(model.cells, model.colors, grid, title=model.name, size=size))
+    facts: dict[str, Any] = {"title": model.name, "blocks_in_file": len(model.cells), "size": model.size}
+    facts["blocks"] = int((grid != 0).sum())
+    if model.unknown:
+        facts["unknown_blocks"] = model.unknown
+    return facts
 
 
 def _draw(

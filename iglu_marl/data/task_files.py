@@ -1,4 +1,4 @@
-"""Task files: JSON, JSON lines or CSV. `tasks_from_folder` reads them, `write_tasks` writes JSON lines.
+"""Task files: JSON or JSON lines. `tasks_from_folder` reads them, `write_tasks` writes JSON lines.
 
 A task is an object with these fields (only `target` is required):
 
@@ -9,7 +9,7 @@ A task is an object with these fields (only `target` is required):
                           texts and of {"role": "builder", "text": "…"}. Also `chat`
 `instruction`             current instruction; appended to the dialog if it is not in it
 `full`                    final structure, where the target is only a part of it. Also `full_grid`
-`id`                      name (default: file and line). Also `task_id`
+`id`                      name (default: file and place). Also `task_id`
 `structure`               name of what is built; a split keeps equal names together (default: the id)
 `session`                 recorded session of the task
 `split`                   part of the data set, such as "train"
@@ -27,18 +27,16 @@ A task is an object with these fields (only `target` is required):
   (-1 is the layer on the ground). A color is a name (safer) or a number.
 - Dense grids are numbers [9][11][11] with axes [y, x, z].
 - A JSON file holds one task, a list of tasks, or {"tasks": […]}. A JSON lines file (`.jsonl`) holds one task per line.
-- A CSV file has the same fields as columns and one task per row. Its `target`, `start` and `full` are JSON, or blocks
-  such as `0 -1 0 red; 1 -1 0 blue`.
 
-Unknown fields are errors, so that a misspelled field is noticed. Errors name the file and the line.
+Unknown fields are errors, so that a misspelled field is noticed. Errors name the file and the line, or the number of
+the task in a list.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,28 +44,14 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import atomic_write, usable_path
 from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
-from iglu_marl.core.text import paired_escapes, plain_number
 from iglu_marl.data.dataset import Dataset, changes
 from iglu_marl.data.iglu.multiturn import TABLE
-from iglu_marl.data.iglu.tables import csv_records
 from iglu_marl.data.report import Report, Skipped, SkipReason
-from iglu_marl.data.task_fields import (
-    FIELD_OF,
-    GRID_FIELDS,
-    LABEL_FIELDS,
-    Entry,
-    Record,
-    entry_fields,
-    read_task,
-    shortened,
-)
+from iglu_marl.data.task_fields import LABEL_FIELDS, Entry, Record, entry_fields, read_task
 
 FILE_LIMIT = 1024 * MIB  # bytes
 Tasks = Iterable[Entry] | Mapping[str, Iterable[Entry]] | Dataset
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
-
-_BETWEEN = re.compile(r"[ \t\r\n,]*")  # entries of a JSON list
-_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 
 class TaskFileSkip(SkipReason):
@@ -77,102 +61,21 @@ class TaskFileSkip(SkipReason):
     EMPTY_FILE = "a file without a task"
 
 
-def _json_tasks(text: str) -> Iterator[tuple[int, Any]]:
-    try:
-        whole = json.loads(text)
-    except json.JSONDecodeError as error:
-        yield error.lineno, DataError(f"no JSON: {error.msg} (column {error.colno})")
+def _tasks_in(text: str, shown: str, lines: bool) -> Iterator[tuple[str, Any]]:
+    """Yield each task of a file with its place: a line, or the number in a list of JSON."""
+    if lines:
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                place = f"{shown}:{number}"
+                yield place, parse_json(line, place)
         return
-    except (ValueError, RecursionError) as error:  # too many digits in a number, too deep nesting
-        yield 1, DataError(f"no JSON that can be read: {error}")
-        return
-    within = isinstance(whole, dict) and set(whole) == {"tasks"} and isinstance(whole["tasks"], list)
-    if not within and not isinstance(whole, list):
-        before = len(text) - len(text.lstrip())
-        yield 1 + text.count("\n", 0, before), whole
-        return
-    # The list is decoded again entry by entry, for their lines.
-    decode, end, line = json.JSONDecoder().raw_decode, text.index("[") + 1, 1
-    done = 0
-    while True:
-        start = _BETWEEN.match(text, end).end()  # type: ignore[union-attr] # it matches everywhere
-        if text[start] == "]":
-            return
-        line += text.count("\n", done, start)
-        value, end = decode(text, start)
-        yield line, value
-        done = start
-
-
-def _line_tasks(text: str) -> Iterator[tuple[int, Any]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield number, DataError(f"no JSON: {error}")
-
-
-def _csv_tasks(text: str) -> Iterator[tuple[int, Any]]:
-    records = ((line, cells) for line, cells in csv_records(text, strict=True) if cells != [])
-    line, header = next(records, (1, []))
-    known = {*FIELD_OF} - {"turns", "progressive"}
-    if isinstance(header, DataError):
-        yield line, header
-        return
-    names = [name.strip() for name in header]
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        what = f"unknown columns {', '.join(map(repr, unknown))}" if unknown else "no header"
-        yield 1, DataError(f"{what}, expected some of {', '.join(sorted(known))}")
-        return
-    for line, cells in records:
-        yield line, cells if isinstance(cells, DataError) else _csv_task(names, cells)
-
-
-def _csv_task(names: Sequence[str], cells: Sequence[str]) -> Any:
-    if len(cells) > len(names):
-        return DataError(f"more cells than the header has: {shortened(cells[len(names) :])}")
-    task: dict[str, Any] = {}
-    for name, cell in zip(names, cells, strict=False):
-        if not cell.strip():
-            continue
-        try:
-            with wrap_errors(name):
-                task[name] = _read_cell(FIELD_OF[name], cell.strip())
-        except DataError as error:
-            return error
-    return task
-
-
-def _read_cell(name: str, cell: str) -> Any:
-    if name in ("invariant", "clear", "unbuilt"):
-        if cell.lower() not in _FLAGS:
-            raise DataError(f"{cell!r}, expected true or false")
-        return _FLAGS[cell.lower()]
-    if name not in GRID_FIELDS:
-        return cell
-    if cell.startswith("["):
-        return parse_json(cell, name)
-    return [_parse_block(part) for part in cell.split(";") if part.strip()]
-
-
-def _parse_block(text: str) -> list[Any]:
-    parts = text.replace(",", " ").split()
-    try:
-        x, y, z, color = parts
-        number = plain_number(color)
-        return [int(x), int(y), int(z), color if number is None else number]
-    except ValueError:
-        raise DataError(f"{text.strip()!r} is not a block, expected `x y z color`") from None
-
-
-_READERS: dict[str, Callable[[str], Iterator[tuple[int, Any]]]] = {
-    ".json": _json_tasks,
-    ".jsonl": _line_tasks,
-    ".ndjson": _line_tasks,
-    ".csv": _csv_tasks,
-}
+    whole = parse_json(text, shown)
+    if isinstance(whole, dict) and set(whole) == {"tasks"}:
+        whole = whole["tasks"]
+    if isinstance(whole, list):
+        yield from ((f"{shown}:task {number}", task) for number, task in enumerate(whole, start=1))
+    else:
+        yield shown, whole
 
 
 def _read(file: Path, shown: str, places: dict[str, str]) -> Iterator[tuple[Entry, Record]]:
@@ -181,12 +84,8 @@ def _read(file: Path, shown: str, places: dict[str, str]) -> Iterator[tuple[Entr
     `places` has the place of each id so far; it is updated.
     """
     text = decoded(read_file(file, FILE_LIMIT), shown)
-    suffix = file.suffix.lower()
-    for line, value in _READERS[suffix](text if suffix == ".csv" else paired_escapes(text)):
-        place = f"{shown}:{line}"
+    for place, value in _tasks_in(text, shown, file.suffix.lower() != ".json"):
         with wrap_errors(place):
-            if isinstance(value, DataError):
-                raise value
             entry, labels = read_task(value, place)
             name = str(entry.task_id)
             if name in places:
@@ -228,7 +127,7 @@ class OwnTasks(Dataset):
         path: a file, or a folder that is searched recursively.
 
     Raises:
-        DataError: if a task is wrong, an id is used twice, or there is no task; names the file and the line.
+        DataError: if a task is wrong, an id is used twice, or there is no task; names the file and the place.
 
     """
 

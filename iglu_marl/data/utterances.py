@@ -18,6 +18,7 @@ from iglu_marl.data.iglu.trajectory import to_pose
 from iglu_marl.data.iglu.world_files import RecordedWorlds
 from iglu_marl.data.mdc.corpus import Session
 from iglu_marl.data.mdc.dataset import CDMDataset
+from iglu_marl.data.mdc.discourse import Discourse, relations
 from iglu_marl.data.task_files import labelled
 
 UTTERANCE_COLUMNS = {
@@ -38,7 +39,7 @@ Pose = Sequence[float] | None
 Sessions = Dataset | Mapping[str, Iterable[Entry]]
 
 
-def utterance_frame(source: Sessions) -> Any:
+def utterance_frame(source: Sessions, *, discourse: Discourse | None = None) -> Any:
     """Return a `pandas.DataFrame` with a row per utterance, in order, and the columns `UTTERANCE_COLUMNS`.
 
     Times and poses that a corpus does not have are NaN.
@@ -46,6 +47,8 @@ def utterance_frame(source: Sessions) -> Any:
     Args:
         source: a dataset of this package, or sessions by structure (`bundled.load()`). The rows of a
             `SingleturnDataset` include unclear games and their clarifying questions.
+        discourse: annotations of the Minecraft corpus (`data.mdc.discourse.read_discourse`). The column `relations`
+            then has the relations that end in the utterance or in the actions after it; None: the session has none.
 
     Raises:
         DataError: if `source` is something else.
@@ -56,6 +59,15 @@ def utterance_frame(source: Sessions) -> Any:
 
     frame = pd.DataFrame(rows(source), columns=list(UTTERANCE_COLUMNS), dtype=object)
     numbers = ["time_s", "x", "y", "z", "yaw_deg", "pitch_deg"]
+    if discourse is not None:
+        if not isinstance(source, CDMDataset):
+            raise DataError(f"the source is {source!r:.80}, expected a CDMDataset with discourse relations")
+        found = {session.name: relations(session, discourse) for session in source.sessions()}
+        ends = zip(frame["session"], frame["number"], strict=True)
+        frame["relations"] = [
+            None if (of := found[name]) is None else [link for link in of if link.target == number]
+            for name, number in ends
+        ]
     return frame.astype({"number": "int64", **dict.fromkeys(numbers, "float64")})
 
 

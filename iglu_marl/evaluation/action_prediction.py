@@ -45,6 +45,7 @@ from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
+from iglu_marl.data.mdc.bap_files import read_bap
 from iglu_marl.data.mdc.corpus import Session
 from iglu_marl.data.situations import Predictor, Sample, Situation
 from iglu_marl.data.splits import structure_id
@@ -574,10 +575,11 @@ def published(
     scoring: str = "changes",
     keep_unbuilt: bool = False,
 ) -> Predictions:
-    """Score the predictions in a file (`predictions.jsonl`) against the samples with the same ids.
+    """Score the predictions in a file against the samples with the same ids.
 
-    The file's keys "name" and "made" are read. Samples without a line count as no action; lines of unbuilt samples are
-    left out with them. scoring, keep_unbuilt: as of `predict_actions`.
+    Of `predictions.jsonl` the keys "name" and "made" are read; a .json file is one of `data.mdc.bap_files`. Samples
+    without a line count as no action; lines of unbuilt samples are left out with them. scoring, keep_unbuilt: as of
+    `predict_actions`.
 
     Raises `DataError` if the file has another format, or a line an unknown id, a repeated id or invalid actions.
     """
@@ -619,8 +621,10 @@ def _as_setting(left_out: dict[str, int]) -> dict[str, Any]:
     return {"left_out": left_out} if left_out else {}
 
 
-def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:
-    """Return the actions in a log of predictions by the samples' ids."""
+def _lines_of(path: Path) -> Mapping[str, Sequence[tuple[bool, int, int, int, int]]]:
+    """Return the actions in a log of predictions, or in a file of `read_bap`, by the samples' ids."""
+    if path.suffix == ".json":
+        return {sample.name: list(sample.actions) for sample in read_bap(path)}
     header, *lines = read_file(path, LOG_LIMIT).splitlines() or [b""]
     with wrap_errors(str(path)):
         if parse_json(header, str(path))["format"] != FORMAT:

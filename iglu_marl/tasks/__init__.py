@@ -8,6 +8,7 @@ from iglu_marl.tasks.bundled import BundledTasks, SessionTasks
 from iglu_marl.tasks.cube_tasks import CubeTasks
 from iglu_marl.tasks.curriculum import Curriculum
 from iglu_marl.tasks.custom import DUMMY_TASK, CustomTasks
+from iglu_marl.tasks.imported import import_structure
 from iglu_marl.tasks.random_tasks import RandomTasks
 from iglu_marl.tasks.source import TaskSource, sample_task
 from iglu_marl.tasks.spawn_poses import SpawnPoses
@@ -26,5 +27,6 @@ __all__ = [
     "StructureTasks",
     "TaskSet",
     "TaskSource",
+    "import_structure",
     "sample_task",
 ]

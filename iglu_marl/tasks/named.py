@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.imports import imported
+from iglu_marl.core.parsing import parse_json, read_file
 from iglu_marl.core.text import similar
 from iglu_marl.tasks.bundled import BundledTasks, SessionTasks
+from iglu_marl.tasks.imported import FITS, import_structure
 from iglu_marl.tasks.random_tasks import RandomTasks
 from iglu_marl.tasks.source import source_fault
-from iglu_marl.tasks.structures import StructureTasks
+from iglu_marl.tasks.structures import FILE_LIMIT, StructureTasks
+from iglu_marl.tasks.voxel_files import is_structure_file
 
 if TYPE_CHECKING:
     from iglu_marl.data.dataset import Dataset
@@ -64,7 +68,8 @@ def as_source(value: Any, place: str = "tasks", error: type[IgluMarlError] = Con
 
     Args:
         value: a source (see `sample_task`); one of `NAMES`, or a part of it, such as iglu-singleturn:test; a JSON file
-            of structures; or FILE.py:Class or module:Class of a source that needs no arguments.
+            of structures; a file of `import_structure`, also with :scale or :crop; or FILE.py:Class or module:Class
+            of a source that needs no arguments.
         place: where the value was given, for errors.
         error: raised for other values. It names the wrong element of a list.
 
@@ -84,16 +89,28 @@ def _by_name(name: str, place: str, error: type[IgluMarlError]) -> Any:
                 f"{place} is {name!r:.200}, expected {base}, or {base}: with one of {', '.join(SPLITS)}"
             )
         return _source(base, part)
-    if ":" in name and name.rpartition(":")[2].isidentifier():
+    file, colon, fit = name.rpartition(":")
+    if colon and fit in FITS and not os.path.lexists(name):
+        return import_structure(file, fit=fit)  # type: ignore[arg-type]
+    if ":" in name and fit.isidentifier():
         return _imported(name, place, error)
     if name.endswith(".py"):
         raise error(f"{place} is {name!r}, expected a class in it, as in {name}:Class")
     if not name or not os.path.lexists(name):
         raise error(
             f"{place} is {name!r:.200}{similar(name, NAMES)}, expected {', '.join(NAMES)} (also with :train, :val or "
-            ":test), an existing JSON file of structures, FILE.py:Class or module:Class"
+            ":test), an existing file of structures (.json, .vox, .schem, .nbt, .litematic, .npy, .npz), FILE.py:Class "
+            "or module:Class"
         )
-    return StructureTasks(name)
+    return import_structure(name) if is_imported(name) else StructureTasks(name)
+
+
+def is_imported(file: str) -> bool:
+    """Return whether `import_structure` reads a file: JSON is one of `StructureTasks` if it has 'structures'."""
+    if not file.lower().endswith(".json") or not os.path.isfile(file):
+        return is_structure_file(file)
+    content = parse_json(read_file(Path(file), FILE_LIMIT), file)
+    return isinstance(content, list) or any(name in content for name in ("blocks", "boxes", "lines"))
 
 
 def _imported(name: str, place: str, error: type[IgluMarlError]) -> Any:

@@ -20,6 +20,13 @@ from iglu_marl.tasks.source import FiniteSource
 FILE_LIMIT = 256 * MIB  # bytes
 _AXES = ("x", "y", "z", "colour_id")
 
+_PICKLED = """\
+{file} is a pickle, which may run any code: it is not read here. Convert a goals.pkl of IGLU Gridworld that you trust:
+python -c "import json, pickle; goals = pickle.load(open('goals.pkl', 'rb')); json.dump({{
+'colours': dict(zip('123456', 'blue yellow green orange purple red'.split())), 'structures': {{
+name: {{'blocks': [[int(n) for n in block] for block in blocks]}} for name, blocks in goals.items()}}}},
+open('goals.json', 'w'))\""""
+
 
 @dataclass(frozen=True)
 class Structure:
@@ -88,6 +95,8 @@ def load_structures(path: str | os.PathLike[str]) -> dict[str, Structure]:
     file = usable_path(path, named=False)
     if not file.exists():
         raise DataError(f"{file} does not exist; expected a JSON file of structures")
+    if file.suffix == ".pkl":
+        raise DataError(_PICKLED.format(file=file))
     with wrap_errors(str(file)):
         return _structures(parse_json(read_file(file, FILE_LIMIT), str(file)), file)
 

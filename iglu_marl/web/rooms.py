@@ -609,7 +609,7 @@ class Rooms:
         self,
         player: Player,
         partner: str | Mapping[str, str],
-        task: str | None = None,
+        task: str | Task | None = None,
         origin: str = "",
         seed: int | None = None,
     ) -> Seat:
@@ -641,12 +641,13 @@ class Rooms:
         room = await self._begin(seats, task, "", seed)
         return next(iter(room.watch.values()))
 
-    async def _begin(self, seats: list[Seat], task: str | None, origin: str, seed: int | None) -> Room:
-        """Create a room for a task by name, or for any."""
+    async def _begin(self, seats: list[Seat], task: str | Task | None, origin: str, seed: int | None) -> Room:
+        """Create a room for a task, a task by name, or for any."""
         options = self.options
-        if task is not None and task not in options.tasks:
+        if isinstance(task, str) and task not in options.tasks:
             raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
-        chosen = options.tasks[secrets.choice(tuple(options.tasks)) if task is None else task]
+        name = secrets.choice(tuple(options.tasks)) if task is None else task
+        chosen = name if isinstance(name, Task) else options.tasks[name]
         builders = [seat.agent for seat in seats if role_of(seat.player) == Role.BUILDER]
         game = game_for(chosen, None if None in builders else builders[0], options)
         room = Room(secrets.token_hex(6), game, seats, options, self._thinking)

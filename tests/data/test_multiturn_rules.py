@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from made_packs import write_folder
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, BlockGrid, blocks_to_grid, grid_to_blocks
-from iglu_marl.data import read_sessions
+from iglu_marl.data import bundled, read_sessions
 from iglu_marl.data.iglu.multiturn import MultiturnSkip, Row, read_rows, read_session
 from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, parse_world, read_voxel_grid, voxel_colors
 from iglu_marl.data.report import Report
@@ -311,3 +312,24 @@ def test_a_folder_without_table_or_worlds_is_refused(tmp_path: Path, absent: str
     (folder / absent).rename(tmp_path / "away")
     with pytest.raises(DataError, match=r"dialogs\.csv and builder-data/"):
         read_sessions(folder)
+
+
+@pytest.mark.parametrize(
+    "save", [{}, {"na_rep": "NULL"}, {"na_rep": "nan", "index": False}, {"lineterminator": "\r\n"}]
+)
+def test_a_table_that_pandas_has_saved_again_gives_the_same_sessions(
+    save: dict[str, Any], tmp_path: Path
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    original = Path(str(bundled.files()))
+    folder = tmp_path / "copy"
+    shutil.copytree(original, folder)
+    frame = pandas.read_csv(original / "dialogs.csv")
+    frame["StepId"] = frame["StepId"].astype(float)
+    frame.to_csv(folder / "dialogs.csv", **save)
+    report: Report[MultiturnSkip] = Report()
+    again, expected = read_sessions(folder, report), bundled.load()
+    assert report.exact, report
+    assert {name: list(map(list, own)) for name, own in again.items()} == {
+        name: list(map(list, own)) for name, own in expected.items()
+    }

@@ -23,6 +23,7 @@ from made_packs import (
     table,
     tower,
     world,
+    write_folder,
     write_zip,
 )
 
@@ -415,3 +416,64 @@ def test_a_bar_is_shown_when_wanted(
         told = capfd.readouterr()
         assert ("reading IGLU single-turn" in told.err) == shown
         assert told.out == ""
+
+
+def _layout_of_2022(**columns: str) -> dict[str, bytes]:
+    """Two games on one start world: one rebuilt as meant, the other not."""
+    start = "initial_world_states/builder-data/1-c7/step-4"
+    columns_of = ("GameId", "InitializedWorldPath", "TargetWorldPath", "InputInstruction")
+    rows = []
+    for number, asked in ((1, "one more red block"), (2, "two more red blocks")):
+        rows += [
+            dict(
+                zip(
+                    columns_of,
+                    (f"CQ-game-{number}", start.replace("/", "\\"), f"b/{number}", asked),
+                    strict=True,
+                )
+            ),
+            dict(zip(columns_of, (f"game-{number}", start, f"a/{number}", asked), strict=True)),
+        ]
+    names = (*columns_of, *columns)
+    worlds = {"b/1": 3, "a/1": 3, "b/2": 3, "a/2": 4}
+    dialogs = "PartitionKey,StepId,structureId,IsHITQualified,instruction,ClarifyingQuestion,Answer4ClarifyingQuestion"
+    said = [
+        "1-c7,3.0,c7,True,NULL,NULL,red$$please",
+        "1-c7,1,c7,1.0,two blocks,nan,nan",
+        "1-c7,5,c7,True,later,,",
+    ]
+    said += ["1-c7,2,c7,True,,Which color?,", "1-c7,3,c7,False,not this,,", "2-c7,1,c7,True,nor this,,"]
+    return {
+        "single_turn_instructions.csv": table(",".join(names), [{**row, **columns} for row in rows]),
+        "multi_turn_dialogs.csv": "\n".join([dialogs, *said]).encode(),
+        start: world(*tower(2)),
+        **{f"target_world_states/{name}": world(*tower(height)) for name, height in worlds.items()},
+    }
+
+
+@pytest.mark.parametrize("judged", [{}, {"IsInstructionClear": "Yes"}, {"IsInstructionClear": "nan"}])
+def test_the_layout_of_the_tools_of_2022(
+    judged: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = _layout_of_2022(**judged)
+    files["single_turn_instructions.csv"] = (
+        files["single_turn_instructions.csv"]
+        .replace(b",b/", b",target_world_states/b/")
+        .replace(b",a/", b",target_world_states/a/")
+    )
+    write_folder(tmp_path / ".iglu" / "data" / "single_turn_dataset", files)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
+    data = SingleturnDataset(fetch=False)
+    assert data.ids() == ["CQ-game-1", "CQ-game-2"]
+    assert list(data.tasks) == ["1-c7/step-4"]
+    assert data.report().exact, data.report()
+    task = data.by_id("CQ-game-2")
+    assert task.dialog == (
+        "<Architect> two blocks\n<Builder> Which color?\n<Architect> red\nplease\n<Architect> two more red blocks"
+    )
+    assert (task.instruction, len(our_blocks(task.target_grid))) == ("two more red blocks", 3)
+    meant = SingleturnDataset(fetch=False, target="original").by_id("CQ-game-2")
+    assert len(our_blocks(meant.target_grid)) == 4
+    strict = SingleturnDataset(fetch=False, rules="strict")
+    assert (strict.ids(), strict.report().counts) == (["CQ-game-1"], {"multiturn_target_mismatch": 1})

@@ -98,6 +98,21 @@ def say(window: Browser, text: str) -> None:
     window.run("document.getElementById('talk').requestSubmit()")
 
 
+def test_a_file_that_is_dropped_on_the_lobby_is_built(window: Browser, address: str) -> None:
+    window.open(f"{address}/")
+    window.wait("return document.body.dataset.ready === 'yes'")
+    window.run(
+        """const data = new DataTransfer();
+        data.items.add(new File(['[[0, 0, 0, "red"]]'], "mine.json"));
+        document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));"""
+    )
+    window.wait("return document.getElementById('task').value === 'mine.json'")
+    window.run("document.querySelector('input[value=architect]').click()")
+    window.run("document.getElementById('start').click()")
+    entered(window)
+    assert window.run("return play.state.facts.task") == "mine"
+
+
 def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: str, games: Path) -> None:
     """On a desk with mouse and keys, on a phone with words; what is typed is text whatever it looks like."""
     phone.emulate(390, 844)

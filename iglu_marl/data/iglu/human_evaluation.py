@@ -106,13 +106,7 @@ def _judgement(cell: str) -> tuple[Annotation, bool | None, str | None]:
     performance = value.get("agent_performance") if isinstance(value, dict) else None
     if not isinstance(best, bool) or not isinstance(performance, str):
         return Annotation.MALFORMED, None, None
-    return Annotation.FILLED, best, _known(performance)
-
-
-def _known(cell: str) -> str | None:
-    """Return a cell's text; None for nothing and for "NA"."""
-    text = cell.strip()
-    return None if text.upper() in ("", "NA", "N/A") else text
+    return Annotation.FILLED, best, None if performance.strip().upper() in ("", "NA") else performance.strip()
 
 
 def _feedback(record: Record, line: int) -> Feedback:
@@ -120,12 +114,12 @@ def _feedback(record: Record, line: int) -> Feedback:
     return Feedback(
         hit_id=record["HitId"].strip(),
         agent=record["AgentName"].strip(),
-        game_id=_known(record["GameMinecraftId"]),
-        task_id=_known(record["TaskMinecraftId"]),
+        game_id=record["GameMinecraftId"].strip() or None,
+        task_id=record["TaskMinecraftId"].strip() or None,
         annotation=annotation,
         chosen_best=best,
         performance=performance,
-        code=_known(record["CompletionCode"]),
+        code=record["CompletionCode"].strip() or None,
         raw_annotation=record["Annotation"],
     )
 

@@ -11,6 +11,11 @@ release::
     target_world_states/builder-data/cq-game-<N>/step-<session>       what B built
     target_world_states/builder-data/actionHit/game-<N>/game-<N>-step-action     what A built
 
+The layout of the tools of 2022 has other tables; a row of it names its target, and the row `game-<N>` the original::
+
+    single_turn_instructions.csv         GameId, InitializedWorldPath, TargetWorldPath, InputInstruction
+    multi_turn_dialogs.csv               the utterances before the start world, as in the multi-turn layout
+
 `SingleturnDataset` makes a task of each game and counts in its report what it skips.
 """
 
@@ -18,8 +23,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,10 +32,11 @@ import numpy as np
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
+from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import ID_TABLES, Task
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.dataset import Dataset, changes, check_task_options, check_version
+from iglu_marl.data.iglu.multiturn import Row, read_rows
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, Record, cell_text, read_table
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
@@ -41,10 +47,12 @@ from iglu_marl.data.report import Report, Skipped, SkipReason
 
 PACK = "iglu-singleturn"
 TABLE, BANK = "clarifying_questions_train.csv", "question_bank.csv"
+TABLE_2022, DIALOGS_2022 = "single_turn_instructions.csv", "multi_turn_dialogs.csv"
 STARTS, TARGETS = "initial_world_states/", "target_world_states/"
 REBUILT, ORIGINALS = f"{TARGETS}builder-data/cq-game-", f"{TARGETS}builder-data/actionHit/game-"
 COLUMNS = ("GameId", "InitializedWorldPath", "InputInstruction", "IsInstructionClear")
-VERSION = f"1-{WORLDS_VERSION}"  # of the cache entry
+COLUMNS_2022 = ("GameId", "InitializedWorldPath", "InputInstruction", "TargetWorldPath")
+VERSION = f"2-{WORLDS_VERSION}"  # of the cache entry
 
 Rules = Literal["lenient", "default", "strict"]
 Target = Literal["rebuilt", "original"]
@@ -102,6 +110,11 @@ class Game:
     qbank: tuple[str, ...] = ()  # ids of the candidate questions
     partition: str = ""  # part of the upstream split
     line: int = 0  # line of the table
+    rebuilt: str = ""  # file of the rebuilt world in the layout of 2022
+    original: str = ""  # file of the original world in the layout of 2022
+    before: Dialogue = field(
+        default_factory=Dialogue
+    )  # utterances before the instruction, in the layout of 2022
 
     @property
     def number(self) -> str:
@@ -127,12 +140,12 @@ class Game:
     @property
     def rebuilt_path(self) -> str:
         """File of the world that B built, if there is one."""
-        return f"{REBUILT}{self.number}/step-{self.session}"
+        return self.rebuilt or f"{REBUILT}{self.number}/step-{self.session}"
 
     @property
     def original_path(self) -> str:
         """File of the world that A built, if there is one."""
-        return f"{ORIGINALS}{self.number}/game-{self.number}-step-action"
+        return self.original or f"{ORIGINALS}{self.number}/game-{self.number}-step-action"
 
     def target_path(self, target: str) -> str:
         """File of the "rebuilt" or "original" world."""
@@ -152,12 +165,52 @@ def read_games(
     return games
 
 
+def _games_of_2022(
+    table: bytes, dialogs: bytes, report: Report[SingleturnSkip], place: str
+) -> tuple[list[Game], list[Game]]:
+    """Return the games of the layout of 2022, and the rows of the originals.
+
+    Games have the paths of both worlds, and the utterances before them.
+    """
+    rows = read_games(table, report, place, COLUMNS_2022)
+    originals = {game.game_id: game for game in rows if not game.game_id.startswith("CQ-")}
+    earlier: dict[str, list[Row]] = {}
+    for row in read_rows(dialogs, Report(), f"{place}: {DIALOGS_2022}") if dialogs else ():
+        if row.qualified:
+            earlier.setdefault(row.session, []).append(row)
+    games = []
+    for game in rows:
+        if game.game_id in originals:
+            continue
+        original = originals.get(game.game_id.removeprefix("CQ-"))
+        before = _before(earlier.get(game.session, ()), game.start_path)
+        games.append(replace(game, original=original.rebuilt if original else "", before=before))
+    report.games = len({game.game_id for game in games})
+    return games, list(originals.values())
+
+
+def _before(rows: Iterable[Row], start_path: str) -> Dialogue:
+    """Return the utterances of a session before the step of a start world."""
+    step = plain_number(start_path.rpartition("step-")[2])
+    said: list[Utterance] = []
+    for row in sorted(rows, key=lambda row: row.step):
+        role = Role.ARCHITECT if row.step % 2 else Role.BUILDER
+        text = (row.instruction or row.answer) if row.step % 2 else row.question
+        if text and step is not None and row.step < step:
+            said.append(Utterance(role, text))
+    return Dialogue(said)
+
+
 def _game(record: Record, line: int) -> Game | None:
     name = record["GameId"].strip()
     # Older tables have Windows' separators. The path is only compared with file names, never opened.
     path = record["InitializedWorldPath"].strip().replace("\\", "/")
     instruction = cell_text(record["InputInstruction"])
-    clear = {"yes": True, "no": False}.get(record["IsInstructionClear"].strip().lower())
+    judged = record.get("IsInstructionClear", "").strip().lower()
+    clear = {"yes": True, "no": False}.get(judged)
+    target = record.get("TargetWorldPath", "").strip().replace("\\", "/")
+    if target and not judged:  # in the layout of 2022 only what was clear is listed
+        clear = True
     if not name or not path or not instruction or clear is None:
         return None
     return Game(
@@ -170,6 +223,7 @@ def _game(record: Record, line: int) -> Game | None:
         qbank=tuple(_QID.findall(record.get("qbank", ""))),
         partition=record.get("Partition", "").strip(),
         line=line,
+        rebuilt=target,
     )
 
 
@@ -179,9 +233,13 @@ def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
     worlds = sorted(set(files) - set(hidden))
     return {
         **read_recorded(pack, worlds, "reading IGLU single-turn", progress=progress),
-        "table": np.frombuffer(pack.read(TABLE, TABLE_LIMIT), dtype=np.uint8),
+        **{name: np.frombuffer(_table(pack, name), np.uint8) for name in (TABLE, TABLE_2022, DIALOGS_2022)},
         "hidden": json_array(hidden),
     }
+
+
+def _table(pack: Pack, name: str) -> bytes:
+    return pack.read(name, TABLE_LIMIT) if pack.has(name) else b""
 
 
 @dataclass
@@ -329,14 +387,20 @@ class SingleturnDataset(Dataset):
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
             self._report = Report(files=[*pack.left_out])
-            if not pack.has(TABLE):
+            if not pack.has(TABLE) and not pack.has(TABLE_2022):
                 raise DataError(
-                    f"{pack.location} has no {TABLE}, expected this table of instructions; its files are such as "
-                    f"{pack.names()[:3]}{pack.links}"
+                    f"{pack.location} has no {TABLE} or {TABLE_2022}, expected one of these tables of "
+                    f"instructions; its files are such as {pack.names()[:3]}{pack.links}"
                 )
             arrays = cached(pack, "iglu-singleturn", VERSION, lambda: _build(pack, progress))
         self.worlds = RecordedWorlds(arrays)
-        rows = read_games(arrays["table"].tobytes(), self._report, f"{self.location}: {TABLE}")
+        tables = {name: arrays[name].tobytes() for name in (TABLE, TABLE_2022, DIALOGS_2022)}
+        originals: list[Game] = []
+        if tables[TABLE] or not tables[TABLE_2022]:
+            rows = read_games(tables[TABLE], self._report, f"{self.location}: {TABLE}")
+        else:
+            place = f"{self.location}: {TABLE_2022}"
+            rows, originals = _games_of_2022(tables[TABLE_2022], tables[DIALOGS_2022], self._report, place)
         games = _GameFilter(self.worlds, rules, target, self._report)
         self.games: dict[str, Game] = {}
         for game in rows:
@@ -344,26 +408,26 @@ class SingleturnDataset(Dataset):
         self.tasks = {}
         for game, start, built in games.usable(rows):
             self.tasks.setdefault(game.start, []).append(self._task(game, start, built))
-        games.count_files(rows, read_json(arrays["hidden"]))
+        games.count_files([*rows, *originals], read_json(arrays["hidden"]))
         self._report.tasks = len(self)
         self._report.unbuilt = sum(task.unbuilt for task in self)
         if not self.tasks:
             raise DataError(f"{self.location} has no usable game: {self._report}{self._report.example}")
 
     def _task(self, game: Game, start: BlockGrid, target: BlockGrid) -> Task:
-        if self.color_ids == "iglu2022":
-            start, target = IGLU2022_ID_OF_IGLU[start], IGLU2022_ID_OF_IGLU[target]
         placed = not start.any() and names_place(game.instruction)
-        return Task(
-            Dialogue((Utterance(Role.ARCHITECT, game.instruction),)),
+        task = Task(
+            game.before + Dialogue((Utterance(Role.ARCHITECT, game.instruction),)),
             target,
+            game.instruction,
             starting_grid=start,
             task_id=game.game_id,
-            ids=self.color_ids,
+            ids="iglu",
             structure=game.structure,
             unbuilt=np.array_equal(start, target),
             **{"invariant": False if placed else None, **self._options},
         )
+        return task.in_ids(self.color_ids)
 
     def _sampled(self) -> Mapping[str, list[Task]]:
         if self.keep_unbuilt or not self.tasks:

@@ -19,18 +19,37 @@ Record = dict[str, str]  # cells by column
 Row = TypeVar("Row")
 
 _LINE_BREAKS = re.compile(r"\$+")
+# What pandas reads as an empty cell, and writes for one: a table that it has saved again is read as before.
+_EMPTY = frozenset(
+    (
+        "NULL",
+        "null",
+        "NaN",
+        "nan",
+        "-NaN",
+        "-nan",
+        "NA",
+        "<NA>",
+        "N/A",
+        "n/a",
+        "None",
+        "#N/A",
+        "#NA",
+        "1.#IND",
+    )
+)
 
 
-def csv_records(text: str, *, strict: bool = False) -> Iterator[tuple[int, list[str] | DataError]]:
+def _cells(text: str) -> Iterator[tuple[int, list[str] | DataError]]:
     """Yield (first line, cells) of each record of CSV text, with a `DataError` for a record that cannot be read.
 
-    A bad record (a cell too long, a quote that is never closed) does not affect the next ones. `strict` refuses quotes
-    in the wrong place; in a record of several lines they are always refused, since they may join records.
+    A bad record (a cell too long, a quote that is never closed) does not affect the next ones. In a record of several
+    lines, quotes in the wrong place are refused, since they may join records.
     """
     lines = list(io.StringIO(text, newline=""))
     begin = 0
     while begin < len(lines):
-        reader = csv.reader((lines[number] for number in range(begin, len(lines))), strict=strict)
+        reader = csv.reader(lines[number] for number in range(begin, len(lines)))
         first = start = begin
         try:
             for cells in reader:
@@ -69,7 +88,7 @@ def _records(
     table: bytes | str, columns: Iterable[str], place: str
 ) -> Iterator[tuple[int, Record | DataError]]:
     """Yield (line, row) of CSV text with a header; missing cells are "". A row that cannot be read is a `DataError`."""
-    records = ((line, cells) for line, cells in csv_records(decoded(table, place)) if cells != [])
+    records = ((line, cells) for line, cells in _cells(decoded(table, place)) if cells != [])
     line, header = next(records, (1, []))
     if isinstance(header, DataError):
         raise DataError(f"{place}, line {line}: {header}")
@@ -80,7 +99,8 @@ def _records(
         if isinstance(cells, DataError):
             yield line, DataError(f"{place}, line {line}: {cells}")
         else:
-            yield line, {**dict.fromkeys(header, ""), **dict(zip(header, cells, strict=False))}
+            known = ("" if cell in _EMPTY else cell for cell in cells)
+            yield line, {**dict.fromkeys(header, ""), **dict(zip(header, known, strict=False))}
 
 
 def read_table(

@@ -139,7 +139,7 @@ PACKS: dict[str, PackInfo] = {
             page=_IGLU,
             url=f"{_IGLU}/archive/{_IGLU_COMMIT}.zip",
             usual_names=(
-                *("iglu-singleturn", "singleturn", "datasets/singleturn"),
+                *("iglu-singleturn", "singleturn", "datasets/singleturn", "single_turn_dataset.zip"),
                 *_archive_names(_IGLU, _IGLU_COMMIT),
             ),
             markers=("clarifying_questions_train.csv", "target_world_states/"),
