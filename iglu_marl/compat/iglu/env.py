@@ -1,0 +1,160 @@
+"""`SilentBuilder`: the environments of 2021 with the calls and attributes that their programs use."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from iglu_marl.compat import gym
+from iglu_marl.compat.absent import absent_attribute
+from iglu_marl.compat.gridworld.tasks import Task
+from iglu_marl.compat.iglu.tasks import CustomTasks
+
+_ABSENT = {
+    "real_reset": "reset(), which always restores everything",
+    "initial_blocks": "the starting_grid of a Task",
+    "start_position": "initialize_world(starting_grid, (x, y, z, yaw, pitch))",
+    "bound_agent": "nothing: a builder cannot leave the zone by more than two cells",
+    "counter": "episode.worlds.steps[0]",
+    "action_space_": "action_space",
+}
+
+
+class ActionSpace(spaces.Dict):
+    """A Dict space whose `no_op()` is the action that does nothing."""
+
+    def no_op(self) -> OrderedDict[str, Any]:
+        """Return the action that does nothing, a new one each time."""
+        return OrderedDict(
+            (key, 0 if isinstance(space, spaces.Discrete) else np.zeros(space.shape or (), np.float32))
+            for key, space in self.spaces.items()
+        )
+
+    noop = no_op
+
+
+class TaskMonitor:
+    """Score and tasks of an environment, as its programs read them."""
+
+    def __init__(self, env: SilentBuilder) -> None:
+        self._env = env
+
+    @property
+    def max_int(self) -> int:
+        """The maximal intersection of the build with the target, in blocks."""
+        return int(self._env.episode.worlds.best[0])
+
+    @property
+    def tasks(self) -> Any:
+        """The source of tasks."""
+        return self._env.tasks
+
+    @property
+    def current_task(self) -> Any:
+        """The task of this episode."""
+        return self._env.current_task
+
+
+class Tasks:
+    """The tasks of an environment: those of its source, with the task of the episode as `current`."""
+
+    def __init__(self, env: SilentBuilder, source: Any) -> None:
+        self._env, self._source = env, source
+
+    @property
+    def current(self) -> Any:
+        """The task of this episode, in the colour ids of `iglu.const.id2color`."""
+        return self._env.current_task
+
+    @property
+    def preset(self) -> Any:
+        """The tasks by name."""
+        preset = getattr(self._source, "preset", None)
+        return preset if isinstance(preset, dict) else CustomTasks(self._source).preset
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._source, name)
+
+
+class SilentBuilder(gym.FourValueEnv):
+    """`IGLUSilentBuilder-v0` and `IGLUSilentBuilderVisual-v0` with four values, `tasks`, `task.task_monitor`, …"""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.action_space: Any = ActionSpace(env.action_space.spaces)
+
+    @property
+    def tasks(self) -> Tasks:
+        """The source of tasks, with `current` and `preset`."""
+        return Tasks(self, self._inner.setup.tasks)
+
+    @property
+    def _inner(self) -> Any:
+        return self.env.unwrapped
+
+    @property
+    def current_task(self) -> Any:
+        """The task of this episode; None before the first reset."""
+        task = self._inner.task
+        return None if task is None else Task.of(task.in_ids("iglu"), sparse_start=True)
+
+    @property
+    def task(self) -> Any:
+        """The task of this episode, and its `task_monitor`."""
+        task = self.current_task
+        if task is not None:
+            task.task_monitor = TaskMonitor(self)
+        return task
+
+    def update_taskset(self, tasks: Any) -> None:
+        """Sample tasks from this source from the next reset on."""
+        self._inner.update_taskset(tasks)
+
+    def set_task(self, task_id: Any) -> None:
+        """Start an episode with a task of the source by its name, or with a task."""
+        if isinstance(task_id, str):
+            preset = self.tasks.preset
+            task_id = preset[task_id] if task_id in preset else self.tasks.set_task(task_id)
+            self.reset(options={"task": task_id})
+        else:
+            self._inner.set_task(task_id)
+            self.reset()
+
+    def should_reset(self, value: bool) -> None:
+        """Do nothing: every reset restores everything."""
+
+    @property
+    def max_steps(self) -> int:
+        """Number of steps per episode."""
+        return int(self._inner.config.max_steps)
+
+    @property
+    def action_space_type(self) -> str:
+        """The encoding of actions."""
+        return str(self._inner.config.controls)
+
+    @property
+    def resolution(self) -> tuple[int, int]:
+        """(width, height) of pictures."""
+        height, width = self._inner.config.pov_size
+        return width, height
+
+    def render(self, mode: str = "rgb_array", **options: Any) -> Any:
+        """Return the builder's view, uint8 [height, width, 3]; with a window, show the game."""
+        env = self._inner
+        if mode != "human" and env.render_mode is None:
+            episode = env.episode
+            return episode.renderer.render(episode.worlds, (0,), episode.config.pov_size)[0]
+        return self.env.render()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _ABSENT:
+            raise absent_attribute("SilentBuilder", name, _ABSENT)
+        return super().__getattr__(name)
+
+
