@@ -124,7 +124,7 @@ def run(code: Code, python: str = sys.executable, checkout: Path | None = None) 
                 **os.environ,  # draws without a display
                 "IGLU_DATA_PATH": folder,
                 "IGLU_MARL_OFFLINE": "1",
-                **(of_tool if checkout else {"PYTHONPATH": str(Path(__file__).parents[3])}),
+                **(of_tool if checkout else {"PYTHONPATH": str(Path(__file__).parents[2])}),
             },
             cwd=folder,
             capture_output=True,

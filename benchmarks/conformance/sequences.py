@@ -201,7 +201,9 @@ class Side:
         for call in one["calls"]:
             rewards: list[Any] = []
             try:
-                seen = self.call(env, call, rewards)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    seen = self.call(env, call, rewards)
                 states.append({**self.state(env), "rewards": rewards, "seen": seen})
             except ValueError:
                 states.append({"error": "ValueError", "rewards": rewards})
@@ -287,8 +289,7 @@ def is_close(one: Any, other: Any) -> bool:
 def main() -> None:
     """Run programs and print their states."""
     seed, count, *checkout = sys.argv[1:]
-    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with contextlib.redirect_stdout(sys.stderr):
         side = Side(*checkout or [None])  # type: ignore[list-item]
         programs = [program(number) for number in range(int(seed), int(seed) + int(count))]
         results = [{**one, "states": side.run(one)} for one in programs]

@@ -393,14 +393,19 @@ class Chosen(TaskSource):
     Their tasks have the attributes of the older tools.
     """
 
-    current: Any = None
+    _current: Any = None
     task_type: ClassVar[type[Task]] = Task
     ids: ClassVar[str] = "iglu2022"
 
     def sample(self, rng: np.random.Generator | None = None) -> Any:
         """Return a random task, which becomes `current`."""
-        self.current = self._view(super().sample(rng))
-        return self.current
+        self._current = self._view(super().sample(rng))
+        return self._current
+
+    @property
+    def current(self) -> Any:
+        """The task that was chosen last; at first a random one."""
+        return self.sample() if self._current is None else self._current
 
     def _view(self, task: own.Task) -> Task:
         return self.task_type.of(task.in_ids(self.ids), sparse_start=True)
@@ -417,8 +422,8 @@ class Chosen(TaskSource):
         preset = self.preset
         if task_id not in preset:
             raise TaskError(f"there is no task {task_id!r:.80}, expected one of {', '.join(preset):.200}")
-        self.current = preset[task_id]
-        return self.current
+        self._current = preset[task_id]
+        return self._current
 
 
 class RandomTasks(Chosen, random_tasks.RandomTasks):

@@ -35,16 +35,15 @@ class TaskSet(tasks.Chosen, own.TaskSet):
 
 
 class RandomTasks(tasks.RandomTasks):
-    """Random tasks (see `iglu_marl.tasks.RandomTasks`); one is `current` from the start."""
+    """Random tasks (see `iglu_marl.tasks.RandomTasks`)."""
 
     ids = "iglu"
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.sample()
 
 
 class CustomTasks(tasks.CustomTasks):
     """Tasks from (conversation, grid) pairs."""
 
     ids = "iglu"
+
+    def __init__(self, goals: Iterable[Any]) -> None:
+        super().__init__(goals)
