@@ -59,7 +59,7 @@ def test_the_recorded_programs_place_blocks_and_end() -> None:
     steps = [step for one in RECORDED for state in one["states"] for step in state["rewards"]]
     assert (len(RECORDED), len(steps)) == (300, 11054)
     assert sum(reward != 0 for reward, _ in steps) == 607
-    assert sum(done for _, done in steps) == 76
+    assert sum(done for _, done in steps) == 73
 
 
 @pytest.mark.skipif("IGLU_MARL_CHECKOUTS" not in os.environ, reason="no checkouts of the tools")

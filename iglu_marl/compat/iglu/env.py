@@ -12,6 +12,8 @@ from iglu_marl.compat import gym
 from iglu_marl.compat.absent import absent_attribute
 from iglu_marl.compat.gridworld.tasks import Task
 from iglu_marl.compat.iglu.tasks import CustomTasks
+from iglu_marl.core.conventions import IGLU2021
+from iglu_marl.game.observations import grid_sight
 
 _ABSENT = {
     "real_reset": "reset(), which always restores everything",
@@ -82,11 +84,29 @@ class Tasks:
 
 
 class SilentBuilder(gym.FourValueEnv):
-    """`IGLUSilentBuilder-v0` and `IGLUSilentBuilderVisual-v0` with four values, `tasks`, `task.task_monitor`, …"""
+    """`IGLUSilentBuilder-v0` and `IGLUSilentBuilderVisual-v0` with four values, `tasks`, `task.task_monitor`, …
+
+    The observations of both have `grid`, which programs delete. The space of the second is without, as documented.
+    """
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
         self.action_space: Any = ActionSpace(env.action_space.spaces)
+        self._read_grid = grid_sight("grid", IGLU2021).read
+
+    def reset(self, **options: Any) -> Any:
+        """Start an episode. Return the observation."""
+        return self._with_grid(super().reset(**options))
+
+    def step(self, action: Any) -> tuple[Any, float, bool, dict[str, Any]]:
+        """Run one step. Return observation, reward, done, info."""
+        observation, *rest = super().step(action)
+        return self._with_grid(observation), *rest  # type: ignore[return-value]
+
+    def _with_grid(self, observation: dict[str, Any]) -> dict[str, Any]:
+        if "grid" not in observation:
+            observation["grid"] = self._read_grid(self._inner.episode)
+        return observation
 
     @property
     def tasks(self) -> Tasks:
