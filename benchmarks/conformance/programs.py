@@ -1,13 +1,14 @@
 """Public programs around the older tools, run in a checkout of the tool or, with other imports alone, here.
 
-`python programs.py NAME CHECKOUT TOOL` runs a program of a checkout with the tool's; `python programs.py NAME CHECKOUT` runs
-it with this package. Standard library and NumPy only. Standard output, last line: JSON with the return of each
-episode, its length, and a digest of all worlds, poses, stocks, rewards and ends.
+`python programs.py NAME CHECKOUT TOOL` runs a program of a checkout with the tool of another, and
+`python programs.py NAME CHECKOUT` with this package. Standard library and NumPy only. Standard output, last line: JSON
+with the return of each episode, its length, and a digest of all worlds, poses, stocks, rewards and ends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib
 import importlib.util
@@ -24,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-if __package__:
-    from benchmarks.conformance.runner import migrated
-else:
-    from runner import migrated
+
+sys.path.insert(0, str(Path(__file__).parent))
+from runner import migrated  # type: ignore[import-not-found]
 
 EPISODES = 60
 
@@ -107,7 +107,11 @@ def loop_of_2022() -> dict[str, Any]:
     tasks = importlib.import_module(_NAME.format("gridworld.tasks"))
     importlib.import_module(_NAME.format("gridworld"))
     found = {}
-    for name, options in {"default": {}, "scales": {"size_reward": False}, "plain": {"select_and_place": False}}.items():
+    for name, options in {
+        "default": {},
+        "scales": {"size_reward": False},
+        "plain": {"select_and_place": False},
+    }.items():
         env = gym.make("IGLUGridworld-v0", vector_state=True, **options)
         rng = np.random.RandomState(2)
         target = tasks.Tasks.to_dense([(0, -1, -2, 1), (0, -1, -1, 2)])
@@ -116,13 +120,17 @@ def loop_of_2022() -> dict[str, Any]:
         def act(rng: Any = rng) -> int:
             return int(rng.choice([*range(18), *[14] * 6]))
 
-        found[name] = _episodes(env, act, lambda env=env: _state(env), 10)  # type: ignore[misc]
+        found[name] = _episodes(env, act, functools.partial(_state, env), 10)
     return found
 
 
 def _structures() -> None:
     """Write small structures, under ids of the corpus, where both tools look for them."""
-    blocks = {"C1": [[0, -1, 0, 1]], "C2": [[0, -1, 0, 1], [1, -1, 0, 1]], "C8": [[0, -1, 0, 1], [0, 0, 0, 1]]}
+    blocks = {
+        "C1": [[0, -1, 0, 1]],
+        "C2": [[0, -1, 0, 1], [1, -1, 0, 1]],
+        "C8": [[0, -1, 0, 1], [0, 0, 0, 1]],
+    }
     data = {"colours": {"1": "blue"}, "structures": {key: {"blocks": one} for key, one in blocks.items()}}
     Path("structures.json").write_text(json.dumps(data), "utf-8")
     os.environ["IGLU_DATA_PATH"] = os.getcwd()
@@ -156,8 +164,7 @@ def _world_of_2021(env: Any) -> list[Any]:
 
 def rllib_of_2021() -> dict[str, Any]:
     """iglu-builder-baseline-rllib: `build_env` of its training, with its wrappers, on three kinds of tasks."""
-    for name in ("ray.tune.models", "ray.rllib.models", "ray.tune.logger", "ray.tune.integration.wandb", "wandb",
-                 "ray.rllib.evaluation.metrics", "cv2", "filelock", "minerl_patched.herobraine.hero", "model"):  # fmt: skip
+    for name in ("ray.tune.models", "wandb", "cv2"):
         _stub(name)
     sys.modules["ray"].tune = sys.modules["ray.tune"]  # type: ignore[attr-defined]
     for name, wanted in {
@@ -173,20 +180,31 @@ def rllib_of_2021() -> dict[str, Any]:
     _structures()
     build_env = importlib.import_module("train").build_env
     found = {}
-    for mode, visual in (("random_tasks", False), ("random_tasks", True), ("one_task", False), ("many_tasks", False)):
+    for mode, visual in (
+        ("random_tasks", False),
+        ("random_tasks", True),
+        ("one_task", False),
+        ("many_tasks", False),
+    ):
         task_id = "C8" if mode == "one_task" else ["C1", "C2", "C8"]
         env = build_env(
-            {"action_space": "human-level", "visual": visual, "size_reward": True, "task_mode": mode, "task_id": task_id,
-             "random_tasks": {"max_blocks": 3}, "time_limit": 100}
-        )  # fmt: skip
+            {
+                "action_space": "human-level",
+                "visual": visual,
+                "size_reward": True,
+                "task_mode": mode,
+                "task_id": task_id,
+                "random_tasks": {"max_blocks": 3},
+                "time_limit": 100,
+            }
+        )
         rng = np.random.RandomState(3)
 
         def act(rng: Any = rng) -> int:
             return int(rng.choice([*range(18), *[9] * 6]))
 
-        found[f"{mode}, {'pictures' if visual else 'grids'}"] = _episodes(
-            env, act, lambda env=env: _world_of_2021(env), 5  # type: ignore[misc]
-        )
+        world = functools.partial(_world_of_2021, env)
+        found[f"{mode}, {'pictures' if visual else 'grids'}"] = _episodes(env, act, world, 5)
     return found | {"test_submission.py": _submission()}
 
 
@@ -237,7 +255,7 @@ def _copy(checkout: Path, folder: Path, change: Callable[[str], str]) -> None:
 
 def main() -> None:
     """Run a program and print what became of it."""
-    global _GYM, _NAME  # noqa: PLW0603
+    global _GYM, _NAME
     name, checkout, *tool = sys.argv[1:]
     if not hasattr(np, "int"):  # older code uses this alias
         np.int = int  # type: ignore[attr-defined]  # noqa: NPY001
@@ -254,7 +272,7 @@ def main() -> None:
                 sys.path.insert(0, str(folder))
             os.chdir(folder)
             random.seed(0)
-            np.random.seed(0)
+            np.random.seed(0)  # noqa: NPY002 (the programs draw from it)
             found = PROGRAMS[name]()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
 """Random programs of calls of `gridworld`: run in a checkout of it, or here, with the state after each call.
 
-`python sequences.py SEED COUNT CHECKOUT` or, of this package, `python sequences.py SEED COUNT`. Standard library and NumPy
-only. Standard output, last line: a JSON list with a program's options, calls and states in each element.
+`python sequences.py SEED COUNT CHECKOUT` or, of this package, `python sequences.py SEED COUNT`. Standard library and
+NumPy only. Standard output, last line: a JSON list with a program's options, calls and states in each element.
 """
 
 from __future__ import annotations
@@ -263,7 +263,8 @@ def _as_action(action: Any) -> Any:
     if not isinstance(action, dict):
         return action
     return {
-        key: np.array(value, np.float32) if isinstance(value, list) else value for key, value in action.items()
+        key: np.array(value, np.float32) if isinstance(value, list) else value
+        for key, value in action.items()
     }
 
 

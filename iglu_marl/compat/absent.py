@@ -1,4 +1,4 @@
-"""Names of the older tools that are missing here: their errors say what to use."""
+"""Modules and names of the older tools: those that are missing here say what to use."""
 
 from __future__ import annotations
 
@@ -26,9 +26,17 @@ def absent_names(module: str, instead: Mapping[str, str]) -> Callable[[str], Any
     return missing
 
 
-def add_absent_modules(package: str, modules: Mapping[str, Mapping[str, str]]) -> None:
-    """Make modules importable of which only the errors are here. modules: `instead` of each, by its name."""
-    for name, instead in modules.items():
-        module = types.ModuleType(f"{package}.{name}", "Its names say what to use.")
-        module.__getattr__ = absent_names(module.__name__, instead)  # type: ignore[method-assign]
-        sys.modules[module.__name__] = module
+def add_modules(package: str, modules: Mapping[str, types.ModuleType | Mapping[str, str]]) -> None:
+    """Make modules importable below a package, by their names there.
+
+    modules: a module that has the names of the tool's; or what to use in place of each of its names.
+    """
+    for name, content in modules.items():
+        path = f"{package}.{name}"
+        module = content
+        if not isinstance(module, types.ModuleType):
+            module = types.ModuleType(path, "Its names say what to use.")
+            module.__getattr__ = absent_names(path, content)  # type: ignore[method-assign, arg-type]
+        sys.modules[path] = module
+        parent, _, last = path.rpartition(".")
+        setattr(sys.modules[parent], last, module)

@@ -43,8 +43,9 @@ def _answered(goals: tuple[Goal, ...]) -> AnsweredGoals:
 class ClevrEnv(gym.FourValueEnv):
     """`iglu_marl/LanguageGoal-v0` with CLEVR-Robot's arguments and calls; a goal is there from construction on.
 
-    Sampled goals have an answer, and are false. An episode lasts until its last step; each step after which the goal holds pays `reward_scale`. resolution: side of
-    pictures in pixels. The other options are those of `make_language_goal`, with the defaults of the tool.
+    Sampled goals have an answer, and are false. An episode lasts until its last step; each step after which the goal
+    holds pays `reward_scale`. resolution: side of pictures in pixels. The other options are those of
+    `make_language_goal`, with the defaults of the tool.
 
     Raises `ConfigError` for options of a table and its physics, which blocks do not have.
     """

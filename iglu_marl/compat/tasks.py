@@ -415,7 +415,8 @@ class Chosen(TaskSource):
         """The fixed tasks by name; empty if each task is new."""
         if getattr(self, "max_cache", 1) == 0:
             return {}
-        return {str(number): self._view(task) for number, task in enumerate(self)}  # type: ignore[call-overload]
+        tasks: Any = self
+        return {str(number): self._view(task) for number, task in enumerate(tasks)}
 
     def set_task(self, task_id: Any) -> Any:
         """Return the task of this name, which becomes `current`."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from iglu_marl.compat.absent import add_absent_modules
+from iglu_marl.compat.absent import add_modules
+from iglu_marl.compat.gridworld import data, tasks
 from iglu_marl.compat.gridworld.env import GridWorld
 
 __all__ = ["GridWorld"]
 
 _PAINTER = "iglu_marl.rendering.Painter, or iglu_marl.compat.gridworld.visualizer.Visualizer"
 _FETCH = "the command `iglu-marl data fetch`"
-add_absent_modules(
+add_modules(
     __name__,
     {
+        "tasks.task_set": tasks,
+        "data.iglu_dataset": data,
+        "data.cdm_dataset": data,
         "render": {"Renderer": _PAINTER, "setup": "nothing: pictures are painted without OpenGL"},
         "view": {"Viewer": "the command `iglu-marl play`"},
         "viewer": {"Viewer": "the command `iglu-marl play`"},
@@ -26,6 +30,5 @@ add_absent_modules(
             "debug": "iglu_marl.compat.gym.Wrapper",
         },
         "data.load": dict.fromkeys(("download", "download_azure", "BlobFileDownloader"), _FETCH),
-        "data.adapter": {"main": "iglu_marl.data"},
     },
 )

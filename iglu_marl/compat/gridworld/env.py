@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,11 @@ from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.game.chat import ChatText
 from iglu_marl.game.observations import agent_pos_sight, compass_sight, grid_sight, inventory_sight, pov_sight
+from iglu_marl.rendering import Painter
 from iglu_marl.tasks.source import sample_task
 
 __all__ = ["GridWorld", "SizeReward", "String", "Wrapper", "create_env"]
 
-Observation = dict[str, Any]
 _CONVENTIONS = dataclasses.replace(IGLU2022, ids="iglu")  # colours are numbers: the worlds hold those of 2022
 _NO_TARGET = np.zeros(ZONE_SHAPE, np.int8)
 _CARRIED = ("speed", "slices", "active")  # through a reset
@@ -90,7 +91,8 @@ class GridWorld(gym.Env):
         fake: bool = False,
         name: str = "",
     ) -> None:
-        self.do_render, self.renderer = render, None
+        self.do_render = render
+        self.renderer: Any = None
         self.max_steps, self.select_and_place, self.discretize = max_steps, select_and_place, discretize
         self.right_placement_scale, self.wrong_placement_scale = right_placement_scale, wrong_placement_scale
         self.render_size, self.target_in_obs, self.vector_state = render_size, target_in_obs, vector_state
@@ -113,19 +115,9 @@ class GridWorld(gym.Env):
 
     def _controls(self) -> Controls:
         """Return the encoding of actions by the attributes of now."""
-        if self.action_space_type == "walking" and not self.discretize:
-            name, limit = "human-level", 5.0
-        else:
-            name, limit = self.action_space_type, None
-        known = self.__dict__.get("_known_controls")
-        if known is None or (known.name, known.select_and_place) != (name, bool(self.select_and_place)):
-            known = self._known_controls = Controls(
-                name,
-                select_and_place=bool(self.select_and_place),
-                camera_limit=limit,
-                conventions=_CONVENTIONS,
-            )
-        return known
+        has_keys = self.action_space_type == "walking" and not self.discretize
+        name = "human-level" if has_keys else self.action_space_type
+        return _controls(name, bool(self.select_and_place), 5.0 if has_keys else None)
 
     def _space(self) -> spaces.Dict:
         entries: dict[str, spaces.Space[Any]] = {
@@ -147,7 +139,9 @@ class GridWorld(gym.Env):
     def task(self) -> Any:
         """The task of this episode. Raises `TaskError` (a `ValueError`) before one is set."""
         if self._task is None:
-            raise TaskError("there is no task yet: call set_task(task) or set_task_generator(generator) first")
+            raise TaskError(
+                "there is no task yet: call set_task(task) or set_task_generator(generator) first"
+            )
         return self._task
 
     def set_task(self, task: Any) -> None:
@@ -210,7 +204,7 @@ class GridWorld(gym.Env):
 
     # -- episodes
 
-    def reset(self) -> Observation:
+    def reset(self) -> dict[str, Any]:
         """Start an episode. Return the observation."""
         task = self._task = _of_2022(self._next_task())
         task.reset()
@@ -228,7 +222,7 @@ class GridWorld(gym.Env):
         self.max_int = int(task.maximal_intersection(self._start))
         return self._observe(np.zeros(5), 0.0)
 
-    def step(self, action: Any) -> tuple[Observation, float, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, dict[str, Any]]:
         """Run one step. Return observation, reward, done, info."""
         _ = self.task
         controls, index = self._controls().encode(action, check=False)
@@ -250,14 +244,14 @@ class GridWorld(gym.Env):
         right, self._tracked = now - self._tracked, now
         return right * self.right_placement_scale if right else wrong * self.wrong_placement_scale
 
-    def _observe(self, agent_pos: npt.NDArray[np.float64], compass: float) -> Observation:
-        observation: Observation = {
+    def _observe(self, agent_pos: npt.NDArray[np.float64], compass: float) -> dict[str, Any]:
+        observation: dict[str, Any] = {
             "inventory": np.maximum(self.agent.inventory, 0).astype(np.float32),
             "compass": np.array([compass], np.float32),
             "dialog": self._task.chat,
         }
         if self.vector_state:
-            observation |= {"grid": self._grid().copy(), "agentPos": agent_pos.astype(np.float32)}
+            observation |= {"grid": self._grid(), "agentPos": agent_pos.astype(np.float32)}
         if self.target_in_obs:
             observation["target_grid"] = np.array(self._task.target_grid, np.int32)
         if self.do_render:
@@ -282,29 +276,24 @@ class GridWorld(gym.Env):
 
     def enable_renderer(self) -> None:
         """Observe `pov` from now on."""
-        self.do_render, self.renderer = True, self.renderer or _painter()
+        self.do_render, self.renderer = True, self.renderer or Painter()
 
     def render(self, mode: str = "rgb_array") -> npt.NDArray[np.uint8]:
         """Return the agent's view, uint8 [height, width, 4]; the fourth channel is 255."""
-        if self.renderer is None:
-            self.renderer = _painter()
+        self.renderer = self.renderer or Painter()
         width, height = self.render_size
         grid, pose = from_iglu2022_ids(self._grid()), tuple(self._worlds.pose[0].tolist())
         picture = self.renderer.render_grid(grid, pose, (height, width))
         return np.dstack((picture, np.full((height, width, 1), 255, np.uint8)))
 
-    def close(self) -> None:
-        """Release the renderer."""
-        self.renderer = None
-
     def __getattr__(self, name: str) -> Any:
         raise absent_attribute(type(self).__name__, name, _ABSENT)
 
 
-def _painter() -> Any:
-    from iglu_marl.rendering import Painter
-
-    return Painter()
+@lru_cache(maxsize=32)
+def _controls(name: Any, select_and_place: bool, camera_limit: float | None) -> Controls:
+    options = {"select_and_place": select_and_place, "camera_limit": camera_limit}
+    return Controls(name, conventions=_CONVENTIONS, **options)  # type: ignore[arg-type]
 
 
 def _of_2022(task: Any) -> Any:
@@ -323,8 +312,7 @@ def _of_2022(task: Any) -> Any:
     return task
 
 
-class Wrapper(gym.Wrapper):
-    """The tool's own base of wrappers."""
+Wrapper = gym.Wrapper
 
 
 class SizeReward(Wrapper):
@@ -373,19 +361,10 @@ def create_env(
 
     right_scale and wrong_scale are the documents' names of the scales. They switch `size_reward` off.
     """
-    env = GridWorld(
-        render=render,
-        max_steps=max_steps,
-        select_and_place=select_and_place,
-        discretize=discretize,
-        right_placement_scale=right_placement_scale if right_scale is None else right_scale,
-        wrong_placement_scale=wrong_placement_scale if wrong_scale is None else wrong_scale,
-        render_size=render_size,
-        target_in_obs=target_in_obs,
-        action_space=action_space,
-        vector_state=vector_state,
-        fake=fake,
-        name=name,
+    options = {key: value for key, value in locals().items() if not key.endswith(("reward", "_scale"))}
+    right, wrong = (
+        chosen if scale is None else scale
+        for chosen, scale in ((right_placement_scale, right_scale), (wrong_placement_scale, wrong_scale))
     )
-    is_by_size = size_reward and right_scale is None and wrong_scale is None
-    return SizeReward(env) if is_by_size else env
+    env = GridWorld(right_placement_scale=right, wrong_placement_scale=wrong, **options)
+    return SizeReward(env) if size_reward and right_scale is None and wrong_scale is None else env

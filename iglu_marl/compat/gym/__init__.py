@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
-import gymnasium.utils
 import gymnasium.wrappers
-from gymnasium import spaces
+from gymnasium import error, logger, spaces, utils
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.utils import seeding
 
@@ -32,16 +31,10 @@ _OF_2022: Mapping[str, Mapping[str, Any]] = {
 }
 _OF_2021 = ("IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
 # For `from gym.spaces import Box`, `from gym.envs.registration import register`, `from gym.core import Wrapper`, …
-for _name, _module in (
-    ("spaces", spaces),
-    ("utils", gymnasium.utils),
-    ("utils.seeding", seeding),
-    ("error", gymnasium.error),
-    ("logger", gymnasium.logger),
-    *((_name, sys.modules[__name__]) for _name in ("envs", "envs.registration", "core")),
-):
+_here = sys.modules[__name__]
+_MODULES = {"spaces": spaces, "utils": utils, "utils.seeding": seeding, "error": error, "logger": logger}
+for _name, _module in (_MODULES | dict.fromkeys(("envs", "envs.registration", "core"), _here)).items():
     sys.modules[f"{__name__}.{_name}"] = _module
-error, logger, utils = gymnasium.error, gymnasium.logger, gymnasium.utils
 _REGISTERED: dict[str, tuple[Any, Mapping[str, Any], int | None]] = {}
 
 
@@ -93,11 +86,6 @@ class Wrapper(Env):
             raise AttributeError(name)
         return getattr(self.env if hasattr(self.env, name) else self.env.unwrapped, name)
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Name of the class."""
-        return cls.__name__
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
 
@@ -139,7 +127,7 @@ class FourValueEnv(Wrapper):
 
     @property
     def unwrapped(self) -> Any:
-        """This environment: that inside has other calls."""
+        """The environment itself: what it wraps has other calls."""
         return self
 
     def seed(self, seed: int | None = None) -> None:

@@ -20,8 +20,6 @@ _ABSENT = {
     "initial_blocks": "the starting_grid of a Task",
     "start_position": "initialize_world(starting_grid, (x, y, z, yaw, pitch))",
     "bound_agent": "nothing: a builder cannot leave the zone by more than two cells",
-    "counter": "episode.worlds.steps[0]",
-    "action_space_": "action_space",
 }
 
 
@@ -39,37 +37,23 @@ class ActionSpace(spaces.Dict):
 
 
 class TaskMonitor:
-    """Score and tasks of an environment, as its programs read them."""
+    """Score and tasks of an environment: `max_int`, the maximal intersection in blocks, `tasks`, `current_task`."""
 
     def __init__(self, env: SilentBuilder) -> None:
         self._env = env
 
-    @property
-    def max_int(self) -> int:
-        """The maximal intersection of the build with the target, in blocks."""
-        return int(self._env.episode.worlds.best[0])
-
-    @property
-    def tasks(self) -> Any:
-        """The source of tasks."""
-        return self._env.tasks
-
-    @property
-    def current_task(self) -> Any:
-        """The task of this episode."""
-        return self._env.current_task
+    max_int: Any = property(lambda self: int(self._env.episode.worlds.best[0]))
+    tasks: Any = property(lambda self: self._env.tasks)
+    current_task: Any = property(lambda self: self._env.current_task)
 
 
 class Tasks:
-    """The tasks of an environment: those of its source, with the task of the episode as `current`."""
+    """The tasks of an environment: its source, with the task of the episode as `current`, and tasks by name."""
 
     def __init__(self, env: SilentBuilder, source: Any) -> None:
         self._env, self._source = env, source
 
-    @property
-    def current(self) -> Any:
-        """The task of this episode, in the colour ids of `iglu.const.id2color`."""
-        return self._env.current_task
+    current: Any = property(lambda self: self._env.current_task)
 
     @property
     def preset(self) -> Any:
@@ -108,14 +92,8 @@ class SilentBuilder(gym.FourValueEnv):
             observation["grid"] = self._read_grid(self._inner.episode)
         return observation
 
-    @property
-    def tasks(self) -> Tasks:
-        """The source of tasks, with `current` and `preset`."""
-        return Tasks(self, self._inner.setup.tasks)
-
-    @property
-    def _inner(self) -> Any:
-        return self.env.unwrapped
+    _inner: Any = property(lambda self: self.env.unwrapped)
+    tasks: Any = property(lambda self: Tasks(self, self._inner.setup.tasks))
 
     @property
     def current_task(self) -> Any:
@@ -131,10 +109,6 @@ class SilentBuilder(gym.FourValueEnv):
             task.task_monitor = TaskMonitor(self)
         return task
 
-    def update_taskset(self, tasks: Any) -> None:
-        """Sample tasks from this source from the next reset on."""
-        self._inner.update_taskset(tasks)
-
     def set_task(self, task_id: Any) -> None:
         """Start an episode with a task of the source by its name, or with a task."""
         if isinstance(task_id, str):
@@ -148,21 +122,9 @@ class SilentBuilder(gym.FourValueEnv):
     def should_reset(self, value: bool) -> None:
         """Do nothing: every reset restores everything."""
 
-    @property
-    def max_steps(self) -> int:
-        """Number of steps per episode."""
-        return int(self._inner.config.max_steps)
-
-    @property
-    def action_space_type(self) -> str:
-        """The encoding of actions."""
-        return str(self._inner.config.controls)
-
-    @property
-    def resolution(self) -> tuple[int, int]:
-        """(width, height) of pictures."""
-        height, width = self._inner.config.pov_size
-        return width, height
+    max_steps: Any = property(lambda self: self._inner.config.max_steps)
+    action_space_type: Any = property(lambda self: self._inner.config.controls)
+    resolution: Any = property(lambda self: self._inner.config.pov_size[::-1])
 
     def render(self, mode: str = "rgb_array", **options: Any) -> Any:
         """Return the builder's view, uint8 [height, width, 3]; with a window, show the game."""
@@ -176,5 +138,3 @@ class SilentBuilder(gym.FourValueEnv):
         if name in _ABSENT:
             raise absent_attribute("SilentBuilder", name, _ABSENT)
         return super().__getattr__(name)
-
-

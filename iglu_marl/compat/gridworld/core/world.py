@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.compat.absent import absent_attribute
-from iglu_marl.core.errors import GridError, PoseError
+from iglu_marl.core.errors import ConfigError, GridError, PoseError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import GROUND_RADIUS, GROUND_Y, PADDING, RAY_SAMPLES_PER_CELL
 from iglu_marl.core.worlds import Worlds
-
-__all__ = ["Agent", "World"]
 
 Cell = tuple[int, int, int]
 _HEIGHT, _WIDTH, _ = ZONE_SHAPE
@@ -25,7 +23,11 @@ _ABSENT = dict.fromkeys(
      "parse_walking_action", "parse_walking_discrete_action", "place_or_remove_block", "reticle", "shown", "step",
      "strafe", "sustain", "update"),
     _STEP,
-) | {"add_callback": "a comparison of two values of GridWorld.grid", "deinit": "GridWorld.reset()"}  # fmt: skip
+) | {
+    "add_callback": "a comparison of two values of GridWorld.grid",
+    "deinit": "GridWorld.reset()",
+    "get_focused_block": "hit_test(agent.position, get_sight_vector(agent))[0]",
+}  # fmt: skip
 
 
 class _View:
@@ -40,6 +42,31 @@ class _View:
         raise absent_attribute(type(self).__name__, name, _ABSENT)
 
 
+class _Field:
+    """An attribute of an agent, kept in a part of a field of its world. check: returns a value that can be assigned."""
+
+    def __init__(
+        self, field: str, read: Callable[[Any], Any], *part: slice, check: Callable[[Any], Any] | None = None
+    ) -> None:
+        self.field, self.read, self.index, self.check = field, read, (0, *part), check
+
+    def __get__(self, agent: Agent, owner: type[Agent] | None = None) -> Any:
+        return self.read(getattr(agent._worlds, self.field)[self.index])
+
+    def __set__(self, agent: Agent, value: Any) -> None:
+        getattr(agent._worlds, self.field)[self.index] = value if self.check is None else self.check(value)
+
+
+def _color_id(value: Any) -> int:
+    if value not in range(1, 7):
+        raise ConfigError(f"active_block is {value!r:.80}, expected a colour id in 1..6")
+    return int(value)
+
+
+def _numbers(row: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(row.tolist())
+
+
 class Agent(_View):
     """The builder's body. What is assigned changes it.
 
@@ -50,69 +77,23 @@ class Agent(_View):
 
     __slots__ = ("flying",)
     PAD = PADDING
+    position = _Field("pose", _numbers, slice(0, 3), check=lambda value: finite(value, 3))
+    rotation = _Field("pose", _numbers, slice(3, 5), check=lambda value: finite(value, 2))
+    dy = _Field("speed", float)
+    inventory = _Field("inventory", np.asarray)
+    active_block = _Field("active", int, check=_color_id)
+    time_int_steps = _Field("slices", int)
     flying: bool
 
     def __init__(self, worlds: Worlds, flying: bool = False) -> None:
         super().__init__(worlds)
         self.flying = flying
 
-    @property
-    def position(self) -> tuple[float, ...]:
-        return tuple(self._worlds.pose[0, :3].tolist())
-
-    @position.setter
-    def position(self, value: Sequence[float]) -> None:
-        self._worlds.pose[0, :3] = finite(value, 3)
-
-    @property
-    def rotation(self) -> tuple[float, ...]:
-        return tuple(self._worlds.pose[0, 3:].tolist())
-
-    @rotation.setter
-    def rotation(self, value: Sequence[float]) -> None:
-        self._worlds.pose[0, 3:] = finite(value, 2)
-
-    @property
-    def inventory(self) -> npt.NDArray[np.int16]:
-        counts: npt.NDArray[np.int16] = self._worlds.inventory[0]
-        return counts
-
-    @inventory.setter
-    def inventory(self, value: Sequence[int]) -> None:
-        self._worlds.inventory[0] = value
-
-    @property
-    def dy(self) -> float:
-        return float(self._worlds.speed[0])
-
-    @dy.setter
-    def dy(self, value: float) -> None:
-        self._worlds.speed[0] = value
-
-    @property
-    def active_block(self) -> int:
-        return int(self._worlds.active[0])
-
-    @active_block.setter
-    def active_block(self, value: int) -> None:
-        if value not in range(1, 7):
-            raise GridError(f"active_block is {value!r}, expected a colour id in 1..6")
-        self._worlds.active[0] = value
-
-    @property
-    def time_int_steps(self) -> int:
-        return int(self._worlds.slices[0])
-
-    @time_int_steps.setter
-    def time_int_steps(self, value: int) -> None:
-        self._worlds.slices[0] = value
-
 
 class World(_View):
     """The blocks. Adding and removing them here changes no inventory."""
 
     __slots__ = ()
-    initialized = True
 
     @property
     def placed(self) -> set[Cell]:
@@ -123,7 +104,9 @@ class World(_View):
     def world(self) -> dict[Cell, int]:
         """The id of each solid cell; 0 for the ground."""
         ground = range(-GROUND_RADIUS, GROUND_RADIUS + 1)
-        blocks = {(x, y, z): int(self._worlds.grid[0, y + 1, x + _HALF, z + _HALF]) for x, y, z in self.placed}
+        blocks = {
+            (x, y, z): int(self._worlds.grid[0, y + 1, x + _HALF, z + _HALF]) for x, y, z in self.placed
+        }
         return {(x, GROUND_Y, z): 0 for x in ground for z in ground} | blocks
 
     @staticmethod
@@ -135,7 +118,9 @@ class World(_View):
         """Set the id of a cell of the zone."""
         x, y, z = position
         if not self.build_zone(x, y, z) or texture not in range(7):
-            raise GridError(f"the block is {(*position, texture)}, expected x, z in -5..5, y in -1..7 and an id in 0..6")
+            raise GridError(
+                f"the block is {(*position, texture)}, expected x, z in -5..5, y in -1..7, an id in 0..6"
+            )
         self._worlds.grid[0, y + 1, x + _HALF, z + _HALF] = texture
 
     def remove_block(self, position: Cell) -> None:
@@ -149,10 +134,6 @@ class World(_View):
         """Return the unit vector of an agent's gaze."""
         yaw, pitch = np.radians(agent.rotation[0] - 90.0), np.radians(agent.rotation[1])
         return float(np.cos(yaw) * np.cos(pitch)), float(np.sin(pitch)), float(np.sin(yaw) * np.cos(pitch))
-
-    def get_focused_block(self, agent: Agent) -> Cell | None:
-        """Return the solid cell that an agent looks at, within reach."""
-        return self.hit_test(agent.position, self.get_sight_vector(agent))[0]
 
     def hit_test(
         self, position: Sequence[float], vector: Sequence[float], max_distance: float = 8
@@ -178,5 +159,3 @@ def finite(value: Any, count: int) -> npt.NDArray[np.float64]:
     if numbers.shape != (count,) or not np.isfinite(numbers).all():
         raise PoseError(f"the pose is {value!r:.200}, expected {count} finite numbers")
     return numbers
-
-

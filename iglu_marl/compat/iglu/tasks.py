@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,3 +48,6 @@ class CustomTasks(tasks.CustomTasks):
 
     def __init__(self, goals: Iterable[Any]) -> None:
         super().__init__(goals)
+
+
+sys.modules[f"{__name__}.task_set"] = sys.modules[__name__]  # for `from iglu.tasks.task_set import TaskSet`
