@@ -17,6 +17,7 @@ from iglu_marl.compat.gridworld.visualizer import Visualizer
 from iglu_marl.compat.gym import wrappers
 from iglu_marl.compat.gym.envs.registration import register
 from iglu_marl.compat.gym.spaces import Discrete
+from iglu_marl.compat.iglu.tasks import CustomTasks, RandomTasks, Task, TaskSet
 from iglu_marl.data.packs.store import MissingPackError, find_pack
 
 IDLE = dict.fromkeys(("forward", "back", "left", "right", "jump", "attack", "use", "hotbar"), 0)
@@ -202,3 +203,54 @@ def test_a_data_folder_that_is_not_there_yet(
     assert gym.make(name).reset()  # the bundled tasks
     with pytest.raises(MissingPackError, match=r"IGLU_DATA_PATH names .*new, which does not exist"):
         find_pack("mdc")
+
+
+def test_what_programs_of_2021_read() -> None:
+    """The attributes that the wrappers of both baselines and their `test_submission.py` use."""
+    env = gym.make("IGLUSilentBuilder-v0", max_steps=40)
+    target = np.zeros((9, 11, 11))
+    target[0, 5, 4] = 1
+    env.update_taskset(CustomTasks([("<Architect> go", target)]))
+    env.reset()
+    assert env.tasks.current.target_grid.nonzero()[0].tolist() == [0]
+    assert env.current_task.chat == "<Architect> go"
+    monitor = env.task.task_monitor
+    action = env.action_space.no_op()
+    action["camera"][0] = 45
+    assert env.unwrapped.task.task_monitor.max_int == 0
+    for act in (action, {**env.action_space.noop(), "hotbar": 1}, {**env.action_space.noop(), "use": 1}):
+        env.step(act)
+    assert (monitor.max_int, monitor.current_task.target_size) == (1, 1)
+    assert monitor.tasks.preset.keys() == {"0"}
+    env.should_reset(True)
+    assert (env.max_steps, env.action_space_type, env.resolution) == (40, "human-level", (64, 64))
+    env.set_task("0")
+    env.set_task(Task("<Architect> other", target))
+    assert env.reset()["chat"] == "<Architect> other"
+    assert env.render().shape == (64, 64, 3)
+    with pytest.raises(
+        AttributeError, match=r"SilentBuilder\.real_reset of the older tool is not here; use reset"
+    ):
+        env.real_reset  # noqa: B018
+    with pytest.raises(AttributeError):
+        env.teapot  # noqa: B018
+    with pytest.raises(AttributeError):
+        env.tasks._teapot  # noqa: B018
+    visual = gym.make("IGLUSilentBuilderVisual-v0")
+    visual.update_taskset(RandomTasks())
+    assert sorted(visual.reset().keys() - visual.observation_space.spaces.keys()) == ["grid"]
+
+
+@pytest.mark.usefixtures("packs")
+def test_sources_of_2021() -> None:
+    chosen = TaskSet(preset=["C1", "C2"])
+    assert (chosen.task_ids, list(chosen.preset)) == (["C1", "C2"], ["C1", "C2"])
+    assert chosen.set_task("C2") is chosen.current
+    assert TaskSet.subset(["C8"]) == {"C8": "table2 (12 blocks, 2 colors)"}
+    with pytest.raises(TaskError, match="there is no task 'C9'"):
+        chosen.set_task("C9")
+    fixed = RandomTasks(max_cache=2)
+    assert (len(fixed.preset), RandomTasks().preset) == (2, {})
+    assert RandomTasks().current.target_size >= 1
+    source = RandomTasks()
+    assert source.sample_task() is source.current
