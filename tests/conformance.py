@@ -33,8 +33,8 @@ _EXAMPLES, _CONTROLS, _SCORING = "envs/test_seed_examples.py", "core/test_contro
 _GOALS, _CLEVR = "envs/test_language_goals.py", "compat/test_clevr_robot.py"
 # fmt: off
 GRIDWORLD = [
-    Row("`import gridworld`, `from gridworld.tasks import DUMMY_TASK`", "as documented", "below `iglu_marl.compat`", f"{_USAGE}::test_the_loop_of_2022"),
-    Row("`import gym`, `gym.make`, `env.reset()`, `env.step(action)` of four values", "as documented", "`from iglu_marl.compat import gym`; with `gymnasium` itself, two values and five", f"{_USAGE}::test_the_loop_of_2022"),
+    Row("`import gridworld`, `from gridworld.tasks import DUMMY_TASK`", "as documented", "", f"{_USAGE}::test_the_loop_of_2022"),
+    Row("`import gym`, `gym.make`, `env.reset()`, `env.step(action)` of four values", "as documented", "", f"{_USAGE}::test_the_loop_of_2022"),
     Row("`env.set_task(DUMMY_TASK)`", "same", "at once; it takes a session, too", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
     Row("mandatory to task the environment", "same", "", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
     Row("rendering is enabled by default, `render=False`", "as documented", "", f"{_EXAMPLES}::test_vector_state"),
@@ -72,7 +72,7 @@ GRIDWORLD = [
 ]
 
 IGLU_DATASETS = [
-    Row("`from iglu_datasets import MultiturnDataset, SingleturnDataset`", "as documented", "below `iglu_marl.compat`", f"{_USAGE}::test_the_datasets_of_2022"),
+    Row("`from iglu_datasets import MultiturnDataset, SingleturnDataset`", "as documented", "", f"{_USAGE}::test_the_datasets_of_2022"),
     Row("`dataset_version='v1.0'`, or empty for the most recent", "as documented", "there is one release, and every version is taken for it", f"{_TASKS}::test_options_of_datasets"),
     Row("`dataset.sample()` gives a `Task`", "as documented", "", f"{_USAGE}::test_what_is_printed_of_a_sample"),
     Row("`sample.dialog`: the whole prior conversation EXCLUDING the current instruction", "as documented", "", f"{_TASKS}::test_attributes_of_a_task"),
@@ -115,11 +115,11 @@ SILENT_BUILDER = [
 ]
 
 IGLU_TASKS = [
-    Row("`from iglu.tasks import RandomTasks`, `env.update_taskset`", "as documented", "below `iglu_marl.compat`", f"{_USAGE}::test_random_tasks_of_2021"),
+    Row("`from iglu.tasks import RandomTasks`, `env.update_taskset`", "as documented", "", f"{_USAGE}::test_random_tasks_of_2021"),
     Row("`iglu.tasks.task_set`: `RandomTasks(max_blocks=4, height_levels=1, allow_float=False, max_dist=2, num_colors=1, max_cache=0)`", "as documented", "", "tasks/test_sources.py::test_random_tasks_honour_every_parameter"),
     Row("`sample_task`, and `max_cache` for a fixed number of tasks", "as documented", "", "tasks/test_sources.py::test_a_cache_is_a_fixed_stock"),
     Row("random tasks have an empty chat", "as documented", "", f"{_USAGE}::test_random_tasks_of_2021"),
-    Row("`env.action_space.sample()`, `env.reset()`, `env.step(action)` of four values", "as documented", "`from iglu_marl.compat import gym`", f"{_USAGE}::test_random_tasks_of_2021"),
+    Row("`env.action_space.sample()`, `env.reset()`, `env.step(action)` of four values", "as documented", "", f"{_USAGE}::test_random_tasks_of_2021"),
     Row("`CustomTasks([(conversation, custom_grid)])`", "as documented", "", f"{_USAGE}::test_custom_tasks_of_2021"),
     Row("`from iglu.const import id2color`: air, blue, yellow, green, orange, purple, red", "as documented", "", f"{_USAGE}::test_colours_of_2021"),
     Row("`TaskSet(preset=['C1', 'C2', 'C3'])`", "as documented", "the corpus has to be on disk, or a file of structures; the error says what to get", f"{_USAGE}::test_named_tasks_of_2021"),
@@ -151,13 +151,13 @@ CLEVR_ROBOT = [
 
 KEYWORDS = [
     Row("`gym.make`: `action_space`, `render`, `vector_state`, `target_in_obs`", "as documented", "", f"{_EXAMPLES}::test_vector_state"),
-    Row("`discretize=False`", "same", "keys, and a camera of ±5 degrees", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
+    Row("`discretize=False`", "same", "", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
     Row("`render_size`", "same", "(width, height); the space is [height, width, 3] as the picture, which the tool's is not; with `gymnasium` it is (height, width)", f"{_WORLD}::test_pictures_have_the_size_and_the_channels_of_the_tool"),
     Row("`select_and_place`, by default True", "same", "with `gymnasium` and `compat=None` by default False", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
     Row("`max_steps`, by default 250", "same", "with `gymnasium` and `compat=None` by default 500", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
     Row("`size_reward`, by default True", "same", 'as there: what the starting blocks score is paid at the first step, then nothing. For the gain of the build use `size_reward=False`, or `gymnasium.make("IGLUGridworld-v0", compat="iglu2022")`', f"{_WORLD}::test_the_reward_by_size_is_that_of_the_tool"),
     Row("`right_placement_scale`, `wrong_placement_scale`", "same", "without a profile they are `right_scale` and `wrong_scale`", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
-    Row("`name`, `fake`", "same", "attributes; without a profile, an error", f"{_WORLD}::test_modules_of_the_tool"),
+    Row("`name`, `fake`", "same", "", f"{_WORLD}::test_modules_of_the_tool"),
     Row("the builders of `iglu_marl.agents` in an environment with a profile", "refused", "an error, for they know this project's colours and camera; make the environment without `compat`", "agents/test_agents.py::test_builders_refuse_what_they_would_misread"),
     Row("CLEVR-Robot: `direct_obs`", "as documented", "`obs_type` says the same", f"{_GOALS}::test_direct_obs_is_the_state_or_a_picture"),
     Row("CLEVR-Robot: `terminate_on_success=False`", "as documented", "", f"{_GOALS}::test_without_an_end_a_goal_that_holds_pays_at_each_step"),
@@ -166,7 +166,7 @@ KEYWORDS = [
     Row("CLEVR-Robot: `variable_scene_content`", "as documented", "", f"{_GOALS}::test_scene_content_can_be_the_same_everywhere"),
     Row("CLEVR-Robot: `systematic_generalization`", "differs", "combinations of colour and shape are kept from training; `env.held_out_goals` has them", f"{_GOALS}::test_systematic_generalization_keeps_combinations_from_training"),
     Row("CLEVR-Robot: `action_type`", "differs", 'the encodings of this project; with "perfect" a cell is acted on directly', f"{_GOALS}::test_acting_on_a_cell_directly"),
-    Row("CLEVR-Robot: `env.unwrapped`", "as documented", "has the goals' methods", f"{_GOALS}::test_unwrapped_has_the_goal_api"),
+    Row("CLEVR-Robot: `env.unwrapped`", "as documented", "", f"{_GOALS}::test_unwrapped_has_the_goal_api"),
     Row("CLEVR-Robot: `compute_reward` as in a GoalEnv", "as documented", "", f"{_GOALS}::test_compute_reward_agrees_with_step"),
     Row("any other keyword of `gym.make`", "refused", "an error with what was perhaps meant", f"{_NAMES}::test_scales_switch_the_reward_by_size_off"),
     Row("`Task(chat, target_grid, last_instruction, starting_grid, full_grid, invariant)` of `gridworld`", "as documented", "", f"{_TASKS}::test_arguments_have_their_order_and_names"),
