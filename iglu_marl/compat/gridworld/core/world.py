@@ -59,7 +59,7 @@ class _Field:
 
 def _color_id(value: Any) -> int:
     if value not in range(1, 7):
-        raise ConfigError(f"active_block is {value!r:.80}, expected a colour id in 1..6")
+        raise ConfigError(f"active_block is {value!r:.80}, expected a color id in 1..6")
     return int(value)
 
 
