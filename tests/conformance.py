@@ -1,10 +1,10 @@
 """What becomes of every documented item of the IGLU tools and of CLEVR-Robot, and which test shows it.
 
-The tables of docs/conformance.md and docs/migration.md are made of these rows (`PYTHONPATH=. python tests/test_docs.py`);
+The tables of docs/migration.md are made of these rows (`PYTHONPATH=. python tests/test_docs.py`);
 `compat/test_conformance.py` sees to it that no item is left out and that every test exists. A row is for one item, or for a
 few that belong together, in the words of its document.
 
-- same: equal to a recording of the tool; the test compares them.
+- same: a program, or a sequence of calls, was run in the tool and here, and gave the same.
 - as documented: written as before, it does what the document says; with another import, or with the profile that `how`
   names. Whether the tool itself does so is not said here: `python -m benchmarks.conformance` measures it.
 - differs: it is there, and `how` says what is other about it, and why.
@@ -27,38 +27,39 @@ class Row(NamedTuple):
     test: str
 
 
+_WORLD, _NAMES = "compat/test_gridworld.py", "compat/test_names_of_2022.py"
 _USAGE, _TASKS, _DATASETS = "compat/test_usage.py", "compat/test_tasks.py", "compat/test_datasets.py"
 _EXAMPLES, _CONTROLS, _SCORING = "envs/test_seed_examples.py", "core/test_controls.py", "core/test_scoring.py"
 _GOALS, _CLEVR = "envs/test_language_goals.py", "compat/test_clevr_robot.py"
 # fmt: off
 GRIDWORLD = [
-    Row("`import gridworld`, `from gridworld.tasks import DUMMY_TASK`", "as documented", "below `iglu_marl.compat`", f"{_USAGE}::test_the_loop_of_2022"),
-    Row("`import gym`, `gym.make`, `env.reset()`, `env.step(action)` of four values", "as documented", "`from iglu_marl.compat import gym`; with `gymnasium` itself, two values and five", f"{_USAGE}::test_the_loop_of_2022"),
-    Row("`env.set_task(DUMMY_TASK)`", "as documented", "it takes a session, too", f"{_TASKS}::test_a_session_as_the_task_of_an_environment"),
-    Row("mandatory to task the environment", "differs", "a task need not be set: there are default tasks", f"{_EXAMPLES}::test_sessions_and_no_generator"),
+    Row("`import gridworld`, `from gridworld.tasks import DUMMY_TASK`", "as documented", "", f"{_USAGE}::test_the_loop_of_2022"),
+    Row("`import gym`, `gym.make`, `env.reset()`, `env.step(action)` of four values", "as documented", "", f"{_USAGE}::test_the_loop_of_2022"),
+    Row("`env.set_task(DUMMY_TASK)`", "same", "at once; it takes a session, too", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
+    Row("mandatory to task the environment", "same", "", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
     Row("rendering is enabled by default, `render=False`", "as documented", "", f"{_EXAMPLES}::test_vector_state"),
     Row("headless by default, `IGLU_HEADLESS=0`", "as documented", "", f"{_EXAMPLES}::test_a_window_is_asked_for_by_the_environment_variable"),
     Row("`MESA_LOADER_DRIVER_OVERRIDE`, docker", "refused", "nothing needs them: pictures are painted without OpenGL", f"{_EXAMPLES}::test_the_observation_space"),
     Row("`action_space='walking'`: `Discrete(18)`", "as documented", "", f"{_USAGE}::test_the_action_spaces_of_2022"),
     Row("0 no-op, 1 to 4 steps of 0.25 block, 5 jump", "as documented", "", f"{_CONTROLS}::test_walking_moves_a_quarter_of_a_cell"),
-    Row("6-11 inventory select", "as documented", 'with `compat="iglu2022"` in the order of 2022 (blue, green, red, orange, purple, yellow) and, by its default, placing at once; else in that of the 2021 documentation, choosing only', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
+    Row("6-11 inventory select", "same", "with `gymnasium` and `compat=None` in the order of 2021, choosing only", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
     Row("12, 13 camera left and right by 5 degrees", "as documented", "", f"{_CONTROLS}::test_walking_looks_around"),
-    Row("14 camera up, 15 camera down", "as documented", 'as documented; the tool itself had them the other way round, and so has `compat="iglu2022"`', f"{_CONTROLS}::test_looking_up_and_down_is_swapped_for_2022"),
+    Row("14 camera up, 15 camera down", "differs", "the tool has them the other way round, and so has `iglu_marl.compat`; with `gymnasium` and `compat=None` as documented", f"{_CONTROLS}::test_looking_up_and_down_is_swapped_for_2022"),
     Row("16 break block, 17 place block", "as documented", "", f"{_CONTROLS}::test_walking_places_and_breaks"),
     Row("`action_space='flying'`: movement, camera, inventory, placement", "as documented", "", f"{_CONTROLS}::test_spaces_of_one_agent"),
     Row("inventory, compass, dialog and pov are observed", "as documented", "", f"{_EXAMPLES}::test_the_observation_space"),
-    Row("compass: between yaw and North", "differs", '0 is north as the corpus has it; with `compat="iglu2022"` the yaw less 180, in double precision, as the tool computed it', f"{_CONTROLS}::test_the_compass_of_2022_is_computed_in_double"),
-    Row("dialog: the full previous dialog and the most recent instruction", "as documented", 'with `compat="iglu2022"` as it was written; else in lines `<Architect> …`', f"{_EXAMPLES}::test_the_chat_is_shown_as_it_was_written"),
+    Row("compass: between yaw and North", "differs", "the yaw less 180, as in the tool; without a profile, 0 is north", f"{_CONTROLS}::test_the_compass_of_2022_is_computed_in_double"),
+    Row("dialog: the full previous dialog and the most recent instruction", "as documented", "as it was written; without a profile in lines `<Architect> …`", f"{_EXAMPLES}::test_the_chat_is_shown_as_it_was_written"),
     Row("pov: `Box(low=0, high=255, shape=(64, 64, 3))`", "as documented", "", f"{_EXAMPLES}::test_the_observation_space"),
     Row("`vector_state=True`: agentPos, grid", "as documented", "the space of agentPos is wider: y in -3..13.25, so that it holds every pose there can be", f"{_EXAMPLES}::test_vector_state"),
     Row("`target_in_obs=True`: target_grid", "as documented", "", f"{_EXAMPLES}::test_target_in_obs"),
-    Row("reward from the maximal intersection over translations and rotations, `maximal_intersection`", "as documented", "by the published definition", f"{_SCORING}::test_definition_equals_brute_force"),
-    Row("`calc_reward`: 2, -2, 1, -1", "as documented", "in `iglu_marl.compat.tasks`; its sign is that of the text (positive for a removed block), the opposite of the code beside the text; the profile of 2022 has `size_reward=True`, the gain of the best intersection, instead", f"{_TASKS}::test_rewards_are_those_of_the_definition"),
-    Row("`right_scale`, `wrong_scale` passed to `gym.make`", "as documented", "with the profile of 2022 they switch `size_reward` off, whose reward has no scales; without them, `size_reward=False` has 1 and 0.1, as the tool", f"{_USAGE}::test_scales_in_2022"),
+    Row("reward from the maximal intersection over translations and rotations, `maximal_intersection`", "same", "tasks and environments of `iglu_marl.compat` as the tool, whose shifts keep the target inside the zone and which scores what differs from the start; `iglu_marl.maximal_intersection` by the published definition", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
+    Row("`calc_reward`: 2, -2, 1, -1", "as documented", "in `iglu_marl.compat.tasks`, positive for a removed block as in the text", f"{_TASKS}::test_rewards_are_those_of_the_definition"),
+    Row("`right_scale`, `wrong_scale` passed to `gym.make`", "differs", "the tool does not know these names; here they are the scales, and switch `size_reward` off", f"{_USAGE}::test_scales_in_2022"),
     Row("`invariant=False` of a Task", "as documented", "", f"{_TASKS}::test_the_score_of_a_difference"),
-    Row("rotations and translations count by default", "as documented", "for tasks of `iglu_marl.compat`; those of `iglu_marl` only without starting blocks", f"{_TASKS}::test_options_of_datasets"),
+    Row("rotations and translations count by default", "as documented", "for tasks of `iglu_marl.compat`", f"{_TASKS}::test_options_of_datasets"),
     Row("`from gridworld.data import IGLUDataset`, `dataset_version`", "as documented", "there is one release, and every version is taken for it", f"{_USAGE}::test_a_dataset_as_a_generator_in_2022"),
-    Row("`env.set_task_generator(dataset)`: a task at each `reset()`", "as documented", "the environment's seed decides", f"{_USAGE}::test_a_dataset_as_a_generator_in_2022"),
+    Row("`env.set_task_generator(dataset)`: a task at each `reset()`", "same", "`env.seed` decides which", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
     Row("Task: `target_grid`, `starting_grid`, `chat`, `last_instruction`", "as documented", "", f"{_TASKS}::test_attributes_of_a_task"),
     Row("`starting_grid` is optional", "as documented", "None or what was given; in sessions a list of blocks", f"{_TASKS}::test_the_first_starting_grid"),
     Row("`last_instruction` with a clarifying question and its answer", "as documented", "", f"{_DATASETS}::test_the_structure_of_the_tasks"),
@@ -71,7 +72,7 @@ GRIDWORLD = [
 ]
 
 IGLU_DATASETS = [
-    Row("`from iglu_datasets import MultiturnDataset, SingleturnDataset`", "as documented", "below `iglu_marl.compat`", f"{_USAGE}::test_the_datasets_of_2022"),
+    Row("`from iglu_datasets import MultiturnDataset, SingleturnDataset`", "as documented", "", f"{_USAGE}::test_the_datasets_of_2022"),
     Row("`dataset_version='v1.0'`, or empty for the most recent", "as documented", "there is one release, and every version is taken for it", f"{_TASKS}::test_options_of_datasets"),
     Row("`dataset.sample()` gives a `Task`", "as documented", "", f"{_USAGE}::test_what_is_printed_of_a_sample"),
     Row("`sample.dialog`: the whole prior conversation EXCLUDING the current instruction", "as documented", "", f"{_TASKS}::test_attributes_of_a_task"),
@@ -96,7 +97,7 @@ IGLU_DATASETS = [
 
 SILENT_BUILDER = [
     Row("`IGLUSilentBuilder-v0`, `IGLUSilentBuilderVisual-v0`", "as documented", "", f"{_USAGE}::test_the_encodings_of_2021"),
-    Row("pov, inventory, agentPos, grid, compass with angle, chat", "as documented", "the Visual id without agentPos and grid", f"{_EXAMPLES}::test_silent_builder_observations"),
+    Row("pov, inventory, agentPos, grid, compass with angle, chat", "as documented", "the space of the Visual id is without agentPos and grid; its observations have grid, as in the tool", f"{_EXAMPLES}::test_silent_builder_observations"),
     Row("grid: -1 is air, then 0 to 5 in the order of the inventory", "as documented", "in that of `id2color`: blue, yellow, green, orange, purple, red", f"{_EXAMPLES}::test_silent_builder_observations"),
     Row("inventory: blue, yellow, green, orange, purple, red; blue is active at the start", "as documented", "", f"{_CONTROLS}::test_walking_places_and_breaks"),
     Row("agentPos: x, y, z, pitch, yaw; low and high `[-5, 0, -5, 0, -90]`, `[5, 8, 5, 360, 90]`", "differs", 'pitch before yaw, as the text has it, not as the bounds have; with `compat="iglu2021"` y is that of the feet above the floor and pitch counts downwards; the space holds every pose there can be, beyond the zone as well', f"{_EXAMPLES}::test_the_profile_of_2021"),
@@ -114,11 +115,11 @@ SILENT_BUILDER = [
 ]
 
 IGLU_TASKS = [
-    Row("`from iglu.tasks import RandomTasks`, `env.update_taskset`", "as documented", "below `iglu_marl.compat`", f"{_USAGE}::test_random_tasks_of_2021"),
+    Row("`from iglu.tasks import RandomTasks`, `env.update_taskset`", "as documented", "", f"{_USAGE}::test_random_tasks_of_2021"),
     Row("`iglu.tasks.task_set`: `RandomTasks(max_blocks=4, height_levels=1, allow_float=False, max_dist=2, num_colors=1, max_cache=0)`", "as documented", "", "tasks/test_sources.py::test_random_tasks_honour_every_parameter"),
     Row("`sample_task`, and `max_cache` for a fixed number of tasks", "as documented", "", "tasks/test_sources.py::test_a_cache_is_a_fixed_stock"),
     Row("random tasks have an empty chat", "as documented", "", f"{_USAGE}::test_random_tasks_of_2021"),
-    Row("`env.action_space.sample()`, `env.reset()`, `env.step(action)` of four values", "as documented", "`from iglu_marl.compat import gym`", f"{_USAGE}::test_random_tasks_of_2021"),
+    Row("`env.action_space.sample()`, `env.reset()`, `env.step(action)` of four values", "as documented", "", f"{_USAGE}::test_random_tasks_of_2021"),
     Row("`CustomTasks([(conversation, custom_grid)])`", "as documented", "", f"{_USAGE}::test_custom_tasks_of_2021"),
     Row("`from iglu.const import id2color`: air, blue, yellow, green, orange, purple, red", "as documented", "", f"{_USAGE}::test_colours_of_2021"),
     Row("`TaskSet(preset=['C1', 'C2', 'C3'])`", "as documented", "the corpus has to be on disk, or a file of structures; the error says what to get", f"{_USAGE}::test_named_tasks_of_2021"),
@@ -142,7 +143,7 @@ CLEVR_ROBOT = [
     Row("`env.step(action, update_des=True)`: `info['descriptions']`, `info['full_descriptions']`", "as documented", "", f"{_GOALS}::test_descriptions_are_right_and_lazy"),
     Row('"There is a green rubber ball; is there a large red ball to the left of it?"', "differs", "of blocks: thing is a block, large a group, small a block; there is no material", f"{_CLEVR}::test_sentence_forms_of_clevr"),
     Row("a random goal at the reset; the reward is 1 when it holds", "as documented", "with `ClevrEnv`, from construction on", f"{_GOALS}::test_the_reward_is_one_when_the_goal_holds"),
-    Row("`env.sample_goal()`: goal_text, goal_program; `env.set_goal(goal_text, goal_program)`", "as documented", "", f"{_GOALS}::test_a_new_goal_keeps_the_world"),
+    Row("`env.sample_goal()`: goal_text, goal_program; `env.set_goal(goal_text, goal_program)`", "same", "goals that have an answer, which is no", f"{_CLEVR}::test_sampled_goals_have_an_answer_and_are_false"),
     Row("`env.answer_question(goal_program)`", "as documented", "", f"{_GOALS}::test_questions_in_words"),
     Row("`env.step(action, goal=goal_program)`", "as documented", "", f"{_GOALS}::test_a_goal_of_a_step_counts_for_that_step_alone"),
     Row("`env.step(action, record_achieved_goal=True)`, `env.get_achieved_goals()`, `env.get_achieved_goal_programs()`", "as documented", "", f"{_GOALS}::test_achieved_goals_are_those_that_became_true"),
@@ -150,13 +151,13 @@ CLEVR_ROBOT = [
 
 KEYWORDS = [
     Row("`gym.make`: `action_space`, `render`, `vector_state`, `target_in_obs`", "as documented", "", f"{_EXAMPLES}::test_vector_state"),
-    Row("`discretize=False`", "same", "keys, and a camera of ±5 degrees", "core/test_golden_traces.py::test_bundled_traces_through_gym"),
-    Row("`render_size`", "differs", "(height, width), which matters when it is not square", "rendering/test_painter.py::test_equals_the_ray_caster"),
-    Row("`select_and_place`, by default True", "as documented", 'with `compat="iglu2022"`; else by default False', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
-    Row("`max_steps`, by default 250", "as documented", 'with `compat="iglu2022"`; else by default 500', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
-    Row("`size_reward`, by default True", "differs", 'by default with `compat="iglu2022"` alone; the gain of the best intersection so far, in blocks, which the tool\'s was meant to be', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
-    Row("`right_placement_scale`, `wrong_placement_scale`", "as documented", 'with `compat="iglu2022"` they are `right_scale` and `wrong_scale`; without, an error that says so', f"{_EXAMPLES}::test_keywords_that_are_not_known"),
-    Row("`name`, `fake`", "differs", 'with `compat="iglu2022"` taken without effect; without, an error', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
+    Row("`discretize=False`", "same", "", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
+    Row("`render_size`", "same", "(width, height); the space is [height, width, 3] as the picture, which the tool's is not; with `gymnasium` it is (height, width)", f"{_WORLD}::test_pictures_have_the_size_and_the_channels_of_the_tool"),
+    Row("`select_and_place`, by default True", "same", "with `gymnasium` and `compat=None` by default False", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
+    Row("`max_steps`, by default 250", "same", "with `gymnasium` and `compat=None` by default 500", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
+    Row("`size_reward`, by default True", "same", 'as there: what the starting blocks score is paid at the first step, then nothing. For the gain of the build use `size_reward=False`, or `gymnasium.make("IGLUGridworld-v0", compat="iglu2022")`', f"{_WORLD}::test_the_reward_by_size_is_that_of_the_tool"),
+    Row("`right_placement_scale`, `wrong_placement_scale`", "same", "without a profile they are `right_scale` and `wrong_scale`", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
+    Row("`name`, `fake`", "same", "", f"{_WORLD}::test_modules_of_the_tool"),
     Row("the builders of `iglu_marl.agents` in an environment with a profile", "refused", "an error, for they know this project's colours and camera; make the environment without `compat`", "agents/test_agents.py::test_builders_refuse_what_they_would_misread"),
     Row("CLEVR-Robot: `direct_obs`", "as documented", "`obs_type` says the same", f"{_GOALS}::test_direct_obs_is_the_state_or_a_picture"),
     Row("CLEVR-Robot: `terminate_on_success=False`", "as documented", "", f"{_GOALS}::test_without_an_end_a_goal_that_holds_pays_at_each_step"),
@@ -165,9 +166,9 @@ KEYWORDS = [
     Row("CLEVR-Robot: `variable_scene_content`", "as documented", "", f"{_GOALS}::test_scene_content_can_be_the_same_everywhere"),
     Row("CLEVR-Robot: `systematic_generalization`", "differs", "combinations of colour and shape are kept from training; `env.held_out_goals` has them", f"{_GOALS}::test_systematic_generalization_keeps_combinations_from_training"),
     Row("CLEVR-Robot: `action_type`", "differs", 'the encodings of this project; with "perfect" a cell is acted on directly', f"{_GOALS}::test_acting_on_a_cell_directly"),
-    Row("CLEVR-Robot: `env.unwrapped`", "as documented", "has the goals' methods", f"{_GOALS}::test_unwrapped_has_the_goal_api"),
+    Row("CLEVR-Robot: `env.unwrapped`", "as documented", "", f"{_GOALS}::test_unwrapped_has_the_goal_api"),
     Row("CLEVR-Robot: `compute_reward` as in a GoalEnv", "as documented", "", f"{_GOALS}::test_compute_reward_agrees_with_step"),
-    Row("any other keyword of `gym.make`", "refused", "an error with what was perhaps meant", f"{_EXAMPLES}::test_keywords_that_are_not_known"),
+    Row("any other keyword of `gym.make`", "refused", "an error with what was perhaps meant", f"{_NAMES}::test_scales_switch_the_reward_by_size_off"),
     Row("`Task(chat, target_grid, last_instruction, starting_grid, full_grid, invariant)` of `gridworld`", "as documented", "", f"{_TASKS}::test_arguments_have_their_order_and_names"),
     Row("`Task(instruction, target_grid, dialog, starting_grid, full_grid, invariant)` of `iglu_datasets`", "as documented", "", f"{_TASKS}::test_arguments_have_their_order_and_names"),
     Row("`Subtasks(dialog, structure_seq)`, `structure_seq`", "as documented", "", f"{_TASKS}::test_sessions"),
@@ -175,14 +176,17 @@ KEYWORDS = [
     Row("`MultiturnDataset(dataset_version, task_kwargs, force_download)` and the other datasets", "as documented", "further options are those of `iglu_marl.data`, by name", f"{_TASKS}::test_arguments_have_their_order_and_names"),
     Row("iteration over a dataset: structure, session, turn, task", "as documented", "in the order of PartitionKey; the turn of single turns is 1", f"{_TASKS}::test_iteration_gives_four"),
     Row("`gridworld.tasks.Tasks.to_dense`", "as documented", "", f"{_TASKS}::test_to_dense"),
-    Row("`gridworld.tasks.task`, `gridworld.env`, `BUILD_ZONE_SIZE`", "as documented", "`gridworld.env` has our class with the profile of 2022, in Gymnasium's form", f"{_TASKS}::test_modules_and_constants"),
+    Row("`gridworld.tasks.task`, `gridworld.env`, `BUILD_ZONE_SIZE`", "as documented", "also `gridworld.core.world`, `.tasks.task_set`, `.data.iglu_dataset`, `.data.cdm_dataset`; the names of `.render`, `.utils`, `.view`, `.wrappers` and `.data.load` say what to use", f"{_WORLD}::test_modules_of_the_tool"),
     Row("`gridworld.data.CDMDataset`", "as documented", "a task for each session, without the top layer; keys such as c10; iteration yields tasks", f"{_TASKS}::test_the_corpus_as_a_dataset"),
     Row("`gridworld.data.SingleTurnIGLUDataset`", "differs", 'a task for each game that was built; `rules="default"` for upstream\'s choice', f"{_TASKS}::test_iteration_gives_four"),
     Row("`set_task(Subtasks)`", "as documented", "", f"{_TASKS}::test_a_session_as_the_task_of_an_environment"),
-    Row("`set_task_generator(None)`", "as documented", "what `set_task` was given last is played again", f"{_EXAMPLES}::test_sessions_and_no_generator"),
-    Row("`initialize_world(starting_grid, initial_position)`", "differs", "from the next reset on, until other tasks are set or `deinitialize_world()`", f"{_EXAMPLES}::test_initialize_world"),
-    Row("`env.task.chat`, `env.task.last_instruction`", "as documented", "with `iglu_marl.compat.gym`; else the task is `iglu_marl`'s", f"{_TASKS}::test_attributes_of_a_task"),
-    Row("a task of a difference of grids, with negative ids", "differs", "scored whole (`Task.maximal_intersection`), and played without what is to be taken away, for no world has such blocks", f"{_TASKS}::test_differences_are_scored_whole_and_played_without_what_goes"),
+    Row("`set_task_generator(None)`", "same", "the task of now is played again", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
+    Row("attributes of `GridWorld`: `agent`, `world`, `grid`, `max_int`, `step_no`, `starting_grid`, `initial_position`, `task`, …", "same", "read and assigned as there; `agent.inventory` is an array; an attribute that is missing says what to use", f"{_WORLD}::test_what_is_assigned_acts"),
+    Row("`env.render()`", "same", "uint8 [height, width, 4], also without `render=True`; three channels for Gymnasium's wrappers and elsewhere", f"{_WORLD}::test_pictures_have_the_size_and_the_channels_of_the_tool"),
+    Row("`env.tasks.current`, `env.tasks.preset`, `env.task.task_monitor.max_int`, `env.action_space.no_op()`, `should_reset` of 2021", "as documented", "", f"{_NAMES}::test_what_programs_of_2021_read"),
+    Row("`initialize_world(starting_grid, initial_position)`", "same", "at once, until `deinitialize_world()`; any angles", f"{_WORLD}::test_programs_of_calls_give_what_they_gave_in_the_tool"),
+    Row("`env.task.chat`, `env.task.last_instruction`", "as documented", "", f"{_TASKS}::test_attributes_of_a_task"),
+    Row("a task of a difference of grids, with negative ids", "differs", "played by `GridWorld` as in the tool; other environments leave out what is to be taken away", f"{_TASKS}::test_differences_are_scored_whole_and_played_without_what_goes"),
 ]
 # fmt: on
 

@@ -36,7 +36,6 @@ from conformance import (
     IGLU_TASKS,
     KEYWORDS,
     SILENT_BUILDER,
-    SOURCES,
     Row,
 )
 from PIL import Image
@@ -83,7 +82,6 @@ WITHOUT_SNIPPETS = {
     "docs/changes.md",
     "docs/comparison.md",
     "docs/compatibility.md",
-    "docs/conformance.md",
     "docs/environments/silent-builder-visual.md",
     "docs/gallery.md",
     "docs/learning.md",
@@ -521,25 +519,15 @@ def goal_options() -> list[list[str]]:
     return [[cell(one.name), cell(repr(one.default))] for one in (*own, *older)]
 
 
-def conformance(rows: list[Row]) -> list[list[str]]:
-    """What works as documented; at the end, what needs other imports alone. `differences` has the other rows."""
-    works = [row for row in rows if row.verdict in ("same", "as documented")]
-    return [
-        *([row.item, row.how] for row in works if row.how),
-        ["; ".join(row.item for row in works if not row.how), "with other imports alone"],
-    ]
-
-
 def measured() -> list[list[str]]:
-    """Where the recorded answers of the tools and the answers of this package are not the same."""
+    """Where the recorded answers of the tools and the answers of this package differ."""
     rows = [row for tool, answers in tools.recorded().items() for row in tools.rows(tool, answers)]
-    return [list(row) for row in rows if row.verdict != "same"]
+    return [[row.tool, row.item, row.note] for row in rows if row.verdict == "differs"]
 
 
-def differences(*tables: list[Row]) -> list[list[str]]:
-    """What differs or is refused."""
-    chosen = ("differs", "refused")
-    return [[row.item, row.how] for rows in tables for row in rows if row.verdict in chosen]
+def hints(*tables: list[Row]) -> list[list[str]]:
+    """What differs, is refused, or needs more than other imports."""
+    return [[row.item, row.how] for rows in tables for row in rows if row.how]
 
 
 def keywords(tool: str) -> list[Row]:
@@ -596,13 +584,11 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "gallery-environments": environment_pages.gallery,
     "gallery-structures": structures,
     "gallery-partners": partners,
-    **{f"conformance-{name}": lambda rows=rows: conformance(rows) for name, (_, rows) in SOURCES.items()},  # type: ignore[misc]
     "conformance-measured": measured,
-    "conformance-keywords": lambda: conformance(KEYWORDS),
-    "differences-2022": lambda: differences(GRIDWORLD, keywords("gridworld")),
-    "differences-datasets": lambda: differences(IGLU_DATASETS),
-    "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
-    "differences-clevr": lambda: differences(CLEVR_ROBOT, keywords("CLEVR-Robot")),
+    "hints-2022": lambda: hints(GRIDWORLD, keywords("gridworld")),
+    "hints-datasets": lambda: hints(IGLU_DATASETS),
+    "hints-2021": lambda: hints(SILENT_BUILDER, IGLU_TASKS),
+    "hints-clevr": lambda: hints(CLEVR_ROBOT, keywords("CLEVR-Robot")),
     "model-levels": lambda: [
         [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)]
         for one in MODEL_LEVELS

@@ -5,22 +5,47 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from iglu_marl.compat import gym
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.language import make_language_goal
-from iglu_marl.language.goals import program_of
+from iglu_marl.language.goals import Goal, GoalSpace, program_of
 from iglu_marl.language.scene.interpreter import ProgramStep, answer
 
 __all__ = ["ClevrEnv"]
 
 
+class AnsweredGoals(GoalSpace):
+    """Goals of which those are sampled that have an answer: the things that they name are there."""
+
+    def sample(
+        self, rng: np.random.Generator, grid: npt.ArrayLike | None = None, yaw_deg: float = 0.0
+    ) -> Goal:
+        """Return a random goal; given a grid, one that is false there, not without an answer, if there is one."""
+        if grid is not None:
+            found = self.programs.ask_all(np.asarray(grid)[None], yaw_deg)
+            false = np.flatnonzero(found.answered[0] & (found.values[0] == 0))
+            if len(false):
+                return self.goals[int(false[int(rng.integers(len(false)))])]
+        return super().sample(rng, grid, yaw_deg)
+
+
+@lru_cache(maxsize=8)
+def _answered(goals: tuple[Goal, ...]) -> AnsweredGoals:
+    return AnsweredGoals(goals)  # compiled once
+
+
 class ClevrEnv(gym.FourValueEnv):
     """`iglu_marl/LanguageGoal-v0` with CLEVR-Robot's arguments and calls; a goal is there from construction on.
 
-    An episode lasts until its last step; each step after which the goal holds pays `reward_scale`. resolution: side of
-    pictures in pixels. The other options are those of `make_language_goal`, with the defaults of the tool.
+    Sampled goals have an answer, and are false. An episode lasts until its last step; each step after which the goal
+    holds pays `reward_scale`. resolution: side of pictures in pixels. The other options are those of
+    `make_language_goal`, with the defaults of the tool.
 
     Raises `ConfigError` for options of a table and its physics, which blocks do not have.
     """
@@ -42,6 +67,7 @@ class ClevrEnv(gym.FourValueEnv):
             options["pov_size"] = resolution, resolution
         options = {"action_type": "continuous", "terminate_on_success": False, **options}
         super().__init__(make_language_goal(maximum_episode_steps=maximum_episode_steps, **options))
+        self.env.goals = _answered(self.env.goals.goals)
         self.reward_scale = reward_scale
         super().reset()
 

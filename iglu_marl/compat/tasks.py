@@ -18,7 +18,7 @@ from iglu_marl.core.errors import GridError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
 from iglu_marl.core.scoring import Alignment, Target, align, maximal_intersection
 from iglu_marl.core.task_source import ByName, GroupedSource, TaskSource
-from iglu_marl.tasks import custom
+from iglu_marl.tasks import custom, random_tasks
 
 BUILD_ZONE_SIZE = ZONE_SHAPE
 
@@ -158,8 +158,8 @@ class Task:
         return self.right_placement, self.wrong_placement, now == self.target_size
 
     def maximal_intersection(self, grid: npt.ArrayLike) -> int:
-        """Return the largest number of matching cells; over rotations and shifts if `invariant`."""
-        return int(maximal_intersection(grid, self.target_grid, invariant=self.invariant))
+        """Return the largest number of matching cells over the `admissible` rotations and shifts."""
+        return self._inside().score(grid)
 
     @property
     def full_size(self) -> int:
@@ -387,7 +387,51 @@ class DataTasks(Tasks, GroupedSource):
         return f"{type(self).__name__}({self.source!r})"
 
 
-class CustomTasks(custom.CustomTasks):
+class Chosen(TaskSource):
+    """A mixin of sources: `current` is the task that was chosen last, `preset` has the fixed tasks by name.
+
+    Their tasks have the attributes of the older tools.
+    """
+
+    _current: Any = None
+    task_type: ClassVar[type[Task]] = Task
+    ids: ClassVar[str] = "iglu2022"
+
+    def sample(self, rng: np.random.Generator | None = None) -> Any:
+        """Return a random task, which becomes `current`."""
+        self._current = self._view(super().sample(rng))
+        return self._current
+
+    @property
+    def current(self) -> Any:
+        """The task that was chosen last; at first a random one."""
+        return self.sample() if self._current is None else self._current
+
+    def _view(self, task: own.Task) -> Task:
+        return self.task_type.of(task.in_ids(self.ids), sparse_start=True)
+
+    @property
+    def preset(self) -> dict[str, Any]:
+        """The fixed tasks by name; empty if each task is new."""
+        if getattr(self, "max_cache", 1) == 0:
+            return {}
+        tasks: Any = self
+        return {str(number): self._view(task) for number, task in enumerate(tasks)}
+
+    def set_task(self, task_id: Any) -> Any:
+        """Return the task of this name, which becomes `current`."""
+        preset = self.preset
+        if task_id not in preset:
+            raise TaskError(f"there is no task {task_id!r:.80}, expected one of {', '.join(preset):.200}")
+        self._current = preset[task_id]
+        return self._current
+
+
+class RandomTasks(Chosen, random_tasks.RandomTasks):
+    """Random tasks (see `iglu_marl.tasks.RandomTasks`)."""
+
+
+class CustomTasks(Chosen, custom.CustomTasks):
     """Tasks from (conversation, grid) pairs. task_kwargs: options of the tasks, as `{"invariant": False}`."""
 
     def __init__(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iglu_marl import ConfigError
-from iglu_marl.compat.clevr_robot import ClevrEnv
+from iglu_marl.compat.clevr_robot import AnsweredGoals, ClevrEnv
 from iglu_marl.language.goals import program_of
 from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import answer
@@ -43,6 +43,23 @@ def test_an_episode_lasts_until_its_last_step_and_pays_where_the_goal_holds() ->
         ClevrEnv(frame_skip=3)
     with pytest.raises(ConfigError, match="atomic_goal"):
         ClevrEnv().step(env.sample_random_action(), atomic_goal=True)
+
+
+def test_sampled_goals_have_an_answer_and_are_false() -> None:
+    """In the tool, too, a goal is a question that can be answered, and whose answer is no."""
+    for seed in range(12):
+        env = ClevrEnv()
+        env.seed(seed)
+        env.reset()
+        assert env.answer_question(env.current_goal) is False
+        goals = [env.sample_goal() for _ in range(40)]
+        assert {env.answer_question(program) for _, program in goals} == {False}
+        assert len({text for text, _ in goals}) > 10
+        env.set_goal(*goals[0])
+    space = AnsweredGoals(["there is a red block", "the blue block is on the red block"])
+    empty = np.zeros((9, 11, 11), np.int8)
+    assert space.sample(np.random.default_rng(0), empty) == space[0]  # the other has no answer there
+    assert space.sample(np.random.default_rng(0)) in space
 
 
 PAIRS = {

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from iglu_marl.compat.gridworld.tasks import Task
+
 pytestmark = pytest.mark.usefixtures("packs")
 
 IMPORTS = (
@@ -123,8 +125,8 @@ def test_the_loop_of_2022() -> None:
     assert left["done"] is True
     assert set(left["obs"]) == {"inventory", "compass", "dialog", "pov"}
     assert left["info"].get("TimeLimit.truncated", False) in (True, False)
-    assert left["env"].unwrapped.config.max_steps == 250
-    assert left["env"].unwrapped.config.select_and_place
+    assert left["env"].unwrapped.max_steps == 250
+    assert left["env"].unwrapped.select_and_place
 
 
 def test_the_action_spaces_of_2022(capsys: pytest.CaptureFixture[str]) -> None:
@@ -386,6 +388,7 @@ class Counting(gym.Wrapper):
         self.steps += 1
         return obs, reward, done, info
 env = Counting(gym.make('IGLUGridworldVector-v0', max_steps=3))
+env.set_task_generator(tasks)
 env.seed(5)
 first = env.reset()
 while not env.step(0)[2]:
@@ -394,13 +397,14 @@ info = env.step.__self__
 env.seed(5)
 again = env.reset()
 """
-    left = run(code)
+    tasks = [Task(name, [(0, -1, 0, 1)]) for name in "abcdefgh"]
+    left = run(code, tasks=tasks)
     env = left["env"]
     assert env.steps == 3
     assert left["first"]["dialog"] == left["again"]["dialog"]
-    assert repr(env).startswith("Counting(GridworldEnv(")
+    assert repr(env).startswith("Counting(SizeReward(")
     assert [env.step(0)[2:] for _ in range(3)][-1][1]["TimeLimit.truncated"] is True
     with pytest.raises(AttributeError):
         env.teapot  # noqa: B018
     native = run("import gym\nenv = gym.make('IGLUGridworld-v0', compat=None)")["env"]
-    assert native.unwrapped.config.max_steps == 500
+    assert native.config.max_steps == 500

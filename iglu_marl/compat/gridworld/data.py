@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from iglu_marl import data
 from iglu_marl.compat import tasks
-from iglu_marl.compat.gridworld.tasks.task import BUILD_ZONE_SIZE, Subtasks
+from iglu_marl.compat.absent import absent_names
+from iglu_marl.compat.gridworld.tasks.task import BUILD_ZONE_SIZE, Subtasks, Task, Tasks
 from iglu_marl.compat.tasks import DataTasks
 
 __all__ = [
@@ -17,6 +18,9 @@ __all__ = [
     "MultiturnDataset",
     "SingleTurnIGLUDataset",
     "SingleturnDataset",
+    "Subtasks",
+    "Task",
+    "Tasks",
 ]
 
 
@@ -85,3 +89,10 @@ class CDMDataset(_Dataset):
 
 MultiturnDataset = IGLUDataset
 SingleturnDataset = SingleTurnIGLUDataset
+
+_OWN = "iglu_marl.data, whose datasets have coordinates of the zone and a report()"
+__getattr__ = absent_names(
+    __name__,
+    {"download": "the command `iglu-marl data fetch`"}
+    | dict.fromkeys(("VOXELWORLD_GROUND_LEVEL", "fix_log", "fix_xyz", "DATA_PREFIX"), _OWN),
+)

@@ -6,33 +6,46 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 import gymnasium.wrappers
-from gymnasium import spaces
+from gymnasium import error, logger, spaces, utils
 from gymnasium.envs.registration import load_env_creator
+from gymnasium.utils import seeding
+
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.text import similar
 
 __all__ = [
-    "ActionWrapper", "Env", "ObservationWrapper", "RewardWrapper", "Wrapper", "make", "register", "spaces",
+    "ActionWrapper", "Env", "ObservationWrapper", "RewardWrapper", "Wrapper", "error", "logger", "make", "register",
+    "spaces", "utils",
 ]  # fmt: skip
 
-_PROFILES = {
-    "IGLUGridworld-v0": "iglu2022",
-    "IGLUGridworldVector-v0": "iglu2022",
-    "IGLUSilentBuilder-v0": "iglu2021",
-    "IGLUSilentBuilderVisual-v0": "iglu2021",
+_OF_2022: Mapping[str, Mapping[str, Any]] = {
+    "IGLUGridworld-v0": {},
+    "IGLUGridworldVector-v0": {"render": False, "vector_state": True},
 }
-sys.modules[f"{__name__}.spaces"] = spaces  # for `from gym.spaces import Box`
-for _name in ("envs", "envs.registration"):  # for `from gym.envs.registration import register`
-    sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
+_OF_2021 = ("IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
+# For `from gym.spaces import Box`, `from gym.envs.registration import register`, `from gym.core import Wrapper`, …
+_here = sys.modules[__name__]
+_MODULES = {"spaces": spaces, "utils": utils, "utils.seeding": seeding, "error": error, "logger": logger}
+for _name, _module in (_MODULES | dict.fromkeys(("envs", "envs.registration", "core"), _here)).items():
+    sys.modules[f"{__name__}.{_name}"] = _module
 _REGISTERED: dict[str, tuple[Any, Mapping[str, Any], int | None]] = {}
 
 
 class Env:
     """Base class of environments: `reset()` returns an observation, `step(action)` four values."""
+
+    metadata: Any = {"render.modes": []}  # noqa: RUF012 (as in gym)
+    reward_range = (-float("inf"), float("inf"))
+    spec: Any = None
+    action_space: Any
+    observation_space: Any
 
     @property
     def unwrapped(self) -> Any:
@@ -112,6 +125,11 @@ class FourValueEnv(Wrapper):
 
     _seed: int | None = None
 
+    @property
+    def unwrapped(self) -> Any:
+        """The environment itself: what it wraps has other calls."""
+        return self
+
     def seed(self, seed: int | None = None) -> None:
         """Seed the next reset."""
         self._seed = seed
@@ -128,31 +146,6 @@ class FourValueEnv(Wrapper):
         if truncated:
             info = {**info, "TimeLimit.truncated": not terminated}
         return observation, float(reward), terminated or truncated, info
-
-
-class GridworldEnv(FourValueEnv):
-    """An environment of this package with the profile of an older tool."""
-
-    @property
-    def task(self) -> Any:
-        """The task of this episode, as the tools of 2022 have it; None before one is set."""
-        from iglu_marl.compat.gridworld.tasks import Task
-
-        task = self.unwrapped.task
-        return None if task is None else Task.of(task)
-
-    def set_task(self, task: Any) -> None:
-        """Set the task of this and the next episodes. As in 2022, an episode with it starts at once."""
-        self.unwrapped.set_task(task)
-        self.reset()
-
-    def render(self, mode: str = "rgb_array", **options: Any) -> Any:
-        """Return the builder's view, uint8 [height, width, 3]; with a window, show the game."""
-        env = self.unwrapped
-        if mode != "human" and env.render_mode is None:
-            episode = env.episode
-            return episode.renderer.render(episode.worlds, (0,), episode.config.pov_size)[0]
-        return self.env.render()
 
 
 class FiveValueEnv(gymnasium.Env[Any, Any]):
@@ -176,8 +169,9 @@ class FiveValueEnv(gymnasium.Env[Any, Any]):
         return observation, reward, done and not truncated, truncated, info
 
     def render(self) -> Any:
-        """Render the environment."""
-        return self.env.render()
+        """Return a picture of three channels, as Gymnasium's wrappers expect."""
+        picture = self.env.render()
+        return picture[..., :3] if getattr(picture, "ndim", 0) == 3 else picture
 
     def __getattr__(self, name: str) -> Any:
         return Wrapper.__getattr__(self, name)  # type: ignore[arg-type]
@@ -197,16 +191,39 @@ def register(  # the older names of the arguments
 
 
 def make(name: str, /, **options: Any) -> Any:
-    """Return an environment by its id, with the tool's conventions unless `compat` says otherwise."""
-    if name in _PROFILES:
-        options = {"compat": _PROFILES[name], **options}
-        return GridworldEnv(gymnasium.make(name, **options))
+    """Return an environment by its id, with the calls and the order of events of its tool.
+
+    With `compat`, the ids of the tools give this package's environment with that profile, with four values.
+
+    Raises:
+        ConfigError: if the tool's environment has no such option.
+
+    """
+    if name in _OF_2022 and "compat" not in options:
+        return _make_of_2022({**_OF_2022[name], **options})
+    if name in _OF_2021 and "compat" not in options:
+        from iglu_marl.compat.iglu.env import SilentBuilder
+
+        return SilentBuilder(gymnasium.make(name, compat="iglu2021", **options))
     if name not in _REGISTERED:
         return FourValueEnv(gymnasium.make(name, **options))
     entry_point, preset, limit = _REGISTERED[name]
     create = entry_point if callable(entry_point) else load_env_creator(entry_point)
     env = create(**{**preset, **options})
     return env if limit is None else FourValueEnv(gymnasium.wrappers.TimeLimit(FiveValueEnv(env), limit))
+
+
+def _make_of_2022(options: Mapping[str, Any]) -> Any:
+    from iglu_marl.compat.gridworld.env import create_env
+
+    known = inspect.signature(create_env).parameters
+    for name in options:
+        if name not in known:
+            raise ConfigError(
+                f"unknown option {name!r}{similar(name, known)}, expected one of {', '.join(known)}; for the options "
+                'of iglu_marl, use gymnasium.make("IGLUGridworld-v0", compat="iglu2022", …)'
+            )
+    return create_env(**options)
 
 
 def __getattr__(name: str) -> Any:

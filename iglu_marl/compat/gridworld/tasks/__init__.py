@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from iglu_marl.compat.gridworld.tasks.task import BUILD_ZONE_SIZE, Subtasks, Task, Tasks
-from iglu_marl.compat.tasks import CustomTasks
-from iglu_marl.tasks import RandomTasks
+from iglu_marl.compat.tasks import CustomTasks, RandomTasks
 
 __all__ = ["BUILD_ZONE_SIZE", "DUMMY_TASK", "CustomTasks", "RandomTasks", "Subtasks", "Task", "Tasks"]
 

@@ -6,6 +6,7 @@ dataset for those of this project.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy.typing as npt
@@ -68,3 +69,4 @@ class SingleturnDataset(data.SingleTurnIGLUDataset):
 
 
 IGLUDataset = MultiturnDataset
+sys.modules[f"{__name__}.task"] = sys.modules[__name__]  # for `from iglu_datasets.task import Task`

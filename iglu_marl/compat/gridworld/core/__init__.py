@@ -1,0 +1,1 @@
+"""`gridworld.core`: see `world`."""
