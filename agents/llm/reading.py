@@ -194,10 +194,9 @@ def text_of_content(content: Any) -> str | None:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        parts = [
-            part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"
-        ]
-        return "".join(part for part in parts if isinstance(part, str))
+        parts = [part for part in content if isinstance(part, dict)]
+        texts = [part.get("text") for part in parts if part.get("type") in ("text", "output_text")]
+        return "".join(text for text in texts if isinstance(text, str))
     return None
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from iglu_marl import ConfigError
-from iglu_marl.core.arguments import as_flag, check_option
+from iglu_marl.core.arguments import as_count, as_flag, as_number, check_option
 
 PREFIX = "IGLU_MARL_LLM_"
 VIEWS = ("layers", "coordinates", "auto", "picture")
@@ -21,7 +21,9 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 THINKING = ("auto", "on", "off")
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-RESERVED = ("messages", "model", "n", "stream", "max_tokens", "max_completion_tokens")
+RESERVED = (
+    "messages", "model", "n", "stream", "stream_options", "max_tokens", "max_completion_tokens"
+)  # fmt: skip
 KEY_AT = PREFIX + "KEY_AT_"  # followed by the host: the key for that endpoint
 _LONGEST = 10**9
 LINE_TOKENS, JSON_TOKENS = 10, 40  # of an edit, at most
@@ -45,7 +47,9 @@ class LLMSettings:
 
     model: str = _setting("", "name or folder of the model; at an endpoint, its name there")
     endpoint: str = _setting(
-        "", "base address of an OpenAI-compatible server, `https://…/v1`; empty: a local model (transformers)"
+        "",
+        "base address of an OpenAI-compatible server, `https://…/v1` (Azure: with `?api-version=…`); empty: a local "
+        "model (transformers)",
     )
     view: str = _setting(
         "layers",
@@ -83,21 +87,19 @@ class LLMSettings:
     # -- endpoints
     key_variable: str = _setting(PREFIX + "KEY", "environment variable that holds the key")
     pictures: bool = _setting(False, 'the model reads pictures; `view="picture"` needs it')
-    limit_field: str = _setting(
-        "max_tokens", "the server's name of `reply_tokens`; others: max_completion_tokens"
+    headers: Mapping[str, Any] = _setting(
+        {}, "additional headers, as JSON; `$NAME` in a value is an environment variable"
     )
     extra: Mapping[str, Any] = _setting({}, "additional fields of the request, as JSON; null removes one")
     insecure: bool = _setting(False, "allow sending the key unencrypted (http) to another machine")
-    connect_timeout_s: float = _setting(10.0, "limit for connecting", 1e-3, 86_400)
-    timeout_s: float = _setting(120.0, "limit for a whole answer", 1e-3, 86_400)
+    timeout_s: float = _setting(
+        600.0, "limit for a whole answer; a later one is not requested again", 1e-3, 86_400
+    )
     retries: int = _setting(4, "number of retries after transient failures", 0, 100)
-    backoff_s: float = _setting(1.0, "wait before the first retry; doubles each time, ± 50 %", 0, 3600)
     max_wait_s: float = _setting(
         60.0, "longest wait; if a server asks for more, the request fails", 0, 86_400
     )
-    requests_per_minute: float = _setting(0.0, "0: no limit", 0, 1e6)
     concurrency: int = _setting(4, "maximal number of requests at once", 1, 256)
-    reply_bytes: int = _setting(4_000_000, "maximal length of an answer", 100, _LONGEST)
     cache: str = _setting("", 'folder of cached replies; empty: the user\'s cache folder; "off": no cache')
     # -- budget
     max_total_tokens: int = _setting(0, "limit of tokens sent and received; 0: no limit", 0, 10**15)
@@ -126,8 +128,10 @@ class LLMSettings:
             raise ConfigError(
                 f"view is 'picture', expected an endpoint that reads pictures: pictures=True ({PREFIX}PICTURES=1)"
             )
-        if odd := [name for name in self.extra if name in (*RESERVED, self.limit_field)]:
+        if odd := [name for name in self.extra if name in RESERVED]:
             raise ConfigError(f"extra has {odd[0]!r}, which other settings determine; expected other fields")
+        if odd := [name for name, value in self.headers.items() if not isinstance(value, str)]:
+            raise ConfigError(f"headers has {odd[0]!r}, expected texts as values")
         if self.structured and not self.endpoint:
             raise ConfigError("structured is True, expected an endpoint: local models do not support schemas")
         if self.max_cost and not (self.prompt_price or self.reply_price):
@@ -167,6 +171,44 @@ class LLMSettings:
         needed = WORD_TOKENS + self.max_edits * (JSON_TOKENS if self.structured else LINE_TOKENS)
         return (self.reply_tokens or needed) + self.reasoning_tokens
 
+    @property
+    def base_url(self) -> str:
+        """The address of the endpoint without its query."""
+        return self.endpoint.partition("?")[0].rstrip("/")
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query of the endpoint's address."""
+        return dict(parse_qsl(urlsplit(self.endpoint).query))
+
+    def request_headers(self) -> dict[str, str]:
+        """Return the headers of a request. Raises `ConfigError`, without the key, if they must not be sent."""
+        key = os.environ.get(self.key_variable, "").strip()
+        headers = {name: os.path.expandvars(text) for name, text in self.headers.items()}
+        if key:
+            headers |= {"api-key": key} if self.query else {"Authorization": f"Bearer {key}"}
+        parts = urlsplit(self.endpoint)
+        for name, value in headers.items():
+            origin = name if name in self.headers else self.key_variable
+            if not (value.isascii() and value.isprintable()) or " " in value.removeprefix("Bearer "):
+                raise ConfigError(
+                    f"the key in {origin} has spaces or characters that are not printable ASCII"
+                )
+            if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
+                raise ConfigError(
+                    f"the key in {origin} would go unencrypted to {parts.hostname}: expected an https address, "
+                    f"no key, or insecure=True ({PREFIX}INSECURE=1)"
+                )
+        return headers
+
+    def redact(self, text: str) -> str:
+        """Return a text with `[key]` in place of the key and of the variables in `headers`."""
+        for name, value in self.request_headers().items():
+            secret = value.removeprefix("Bearer ")
+            if len(secret) >= 4 and secret != self.headers.get(name):
+                text = re.sub(re.escape(secret), "[key]", text, flags=re.IGNORECASE)
+        return text
+
     def describe(self) -> dict[str, Any]:
         """Return the settings that determine the behaviour, JSON-ready; without time limits and budget."""
         names = (
@@ -174,7 +216,7 @@ class LLMSettings:
             "context_tokens structured view changes history attempts max_edits extra"
         )
         found: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in names.split()}))
-        return found
+        return {**found, "headers": sorted(self.headers)}
 
     def __hash__(self) -> int:
         return hash(json.dumps(dataclasses.asdict(self), sort_keys=True))
@@ -210,15 +252,15 @@ def _check_value(part: Any, value: Any) -> Any:
         return os.fspath(value)
     if part.type == "bool":
         return as_flag(name, value)
-    whole = part.type == "int"
     low, high = part.metadata["least"], part.metadata["most"]
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ConfigError(f"{name} is {value!r:.80}, expected a number")
-    if (whole and value != int(value)) or not low <= value <= high:
-        raise ConfigError(
-            f"{name} is {value!r}, expected {'an integer' if whole else 'a number'} {low}..{high}"
+    if part.type == "int":
+        return as_count(
+            name, int(value) if isinstance(value, float) and value == value // 1 else value, low, high
         )
-    return int(value) if whole else float(value)
+    number = as_number(name, value, high)
+    if number < low:
+        raise ConfigError(f"{name} is {value!r}, expected a number in {low:g}..{high:g}")
+    return number
 
 
 def _parse_variable(part: Any, text: str, variable: str) -> Any:
@@ -240,7 +282,8 @@ def _check_address(address: str) -> None:
     """Raise `ConfigError` unless it is a plain base address; the text does not repeat possible secrets."""
     try:
         parts = urlsplit(address)
-        secret = bool(parts.username or parts.password or parts.query or parts.fragment)
+        odd = parts.query and not re.fullmatch(r"api-version=[\w.-]{1,40}", parts.query)
+        secret = bool(parts.username or parts.password or odd or parts.fragment)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         secret, usable = False, False

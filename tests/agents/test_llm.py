@@ -27,7 +27,7 @@ from iglu_marl import AgentError, ConfigError, Pose, Role, Task, Utterance, eval
 from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, reading, world_text
 from iglu_marl.agents.llm.architect import examples as architect_examples
-from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
+from iglu_marl.agents.llm.budget import Budget, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER, act_together
 from iglu_marl.agents.llm.prompting import Prompts, quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, clip, read_message, read_order
@@ -976,46 +976,6 @@ def test_a_ledger_counts_over_runs_and_processes(tmp_path: Path) -> None:
         Budget(100, ledger=path)
     with pytest.raises(ConfigError, match="cannot be used"):
         Budget(100, ledger=path / "deeper")
-
-
-def test_a_rate_is_kept_by_several_together(tmp_path: Path) -> None:
-    now, went = [0.0], []
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    limits = [RateLimit(2, file=tmp_path / "rate", clock=lambda: now[0], sleep=sleep) for _ in range(2)]
-    for number in range(6):
-        limits[number % 2].wait()
-        went.append(now[0])
-    assert went == [0, 0, 60, 60, 120, 120]
-    limits[0].hold(500)
-    assert limits[1].paused_s == 500
-    (tmp_path / "rate").write_text("{")
-    with pytest.raises(ConfigError, match="rate"):
-        limits[1].wait()
-
-
-@pytest.mark.parametrize("per_minute", [3, 0.5])
-def test_the_rate_is_kept_in_every_minute(per_minute: float) -> None:
-    now, sent = [0.0], []
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    limit = RateLimit(per_minute, clock=lambda: now[0], sleep=sleep)
-    for _ in range(10):
-        limit.wait()
-        sent.append(now[0])
-        now[0] += 1.0
-    window = max(60.0, 60 / per_minute)
-    allowed = max(1, int(per_minute))
-    for start in sent:
-        assert sum(start <= at < start + window for at in sent) <= allowed
-    assert sent[-1] < window * 10 / allowed, "and no slower than that"
-    limit.hold(1000.0)
-    limit.wait()
-    assert now[0] >= 1000.0
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
