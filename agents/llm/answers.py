@@ -30,7 +30,7 @@ _REJECTIONS = (
     (r"content.?(?:filter|policy|management)|responsible.?ai", RequestFailure.FILTERED),
     (r"json_validate_failed|tool_use_failed", RequestFailure.INVALID),
     (
-        r"\b(?:invalid|incorrect|wrong|missing|expired|no) (?:\w+ )?(?:x-)?api.?key"
+        r"\b(?:invalid|incorrect|wrong|missing|expired|no)[ _](?:\w+ )?(?:x-)?api.?key"
         r"|api.?key.{0,20}(?:invalid|not valid|incorrect|missing|expired|required|not found)",
         RequestFailure.REFUSED,
     ),

@@ -30,8 +30,14 @@ LINE_TOKENS, JSON_TOKENS = 10, 40  # of an edit, at most
 WORD_TOKENS = 160  # for what is said beside edits
 
 
-def _setting(default: Any, text: str, least: float | None = None, most: float | None = None) -> Any:
-    metadata = {"doc": text, "least": least, "most": most}
+def _setting(
+    default: Any,
+    text: str,
+    least: float | None = None,
+    most: float | None = None,
+    known: tuple[str, ...] = (),
+) -> Any:
+    metadata = {"doc": text, "least": least, "most": most, "known": known}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -54,10 +60,12 @@ class LLMSettings:
     view: str = _setting(
         "layers",
         "how target and build are shown: " + ", ".join(VIEWS) + "; auto is the shorter of the first two",
+        known=VIEWS,
     )
     changes: str = _setting(
         "auto",
         "whether the architect is shown a list of the remaining changes: auto (not with pictures), shown, hidden",
+        known=CHANGES,
     )
     temperature: float = _setting(0.0, "0: greedy decoding; else replies are sampled, by the seed", 0.0, 10.0)
     top_p: float = _setting(1.0, "sample from the likeliest tokens of this total probability", 1e-6, 1.0)
@@ -79,16 +87,20 @@ class LLMSettings:
     prompts: str = _setting("", "folder with your own prompt files (architect.txt, builder.txt)")
     transcript: str = _setting("", "file to which every chat and reply is appended (JSON lines)")
     # -- local models
-    device: str = _setting("auto", "local: " + ", ".join(DEVICES))
-    dtype: str = _setting("auto", "local: " + ", ".join(DTYPES) + "; auto is bfloat16 on cuda, else float32")
+    device: str = _setting("auto", "local: " + ", ".join(DEVICES), known=DEVICES)
+    dtype: str = _setting(
+        "auto", "local: " + ", ".join(DTYPES) + "; auto is bfloat16 on cuda, else float32", known=DTYPES
+    )
     adapter: str = _setting("", "local: folder or name of an adapter (LoRA) for the model; needs peft")
-    thinking: str = _setting("auto", "local: `enable_thinking` of the chat template: auto (not set), on, off")
+    thinking: str = _setting(
+        "auto", "local: `enable_thinking` of the chat template: auto (not set), on, off", known=THINKING
+    )
     batch_size: int = _setting(8, "local: maximal number of chats per batch", 1, 4096)
     # -- endpoints
     key_variable: str = _setting(PREFIX + "KEY", "environment variable that holds the key")
     pictures: bool = _setting(False, 'the model reads pictures; `view="picture"` needs it')
     headers: Mapping[str, Any] = _setting(
-        {}, "additional headers, as JSON; `$NAME` in a value is an environment variable"
+        {}, "additional headers, as JSON; a value `$NAME` is that of an environment variable"
     )
     extra: Mapping[str, Any] = _setting({}, "additional fields of the request, as JSON; null removes one")
     insecure: bool = _setting(False, "allow sending the key unencrypted (http) to another machine")
@@ -114,14 +126,6 @@ class LLMSettings:
             object.__setattr__(self, part.name, _check_value(part, getattr(self, part.name)))
         if not self.model:
             raise ConfigError(f"model is empty, expected a model's name or folder: model=…, or {PREFIX}MODEL")
-        for name, known in (
-            ("view", VIEWS),
-            ("changes", CHANGES),
-            ("device", DEVICES),
-            ("dtype", DTYPES),
-            ("thinking", THINKING),
-        ):
-            check_option(name, getattr(self, name), known)
         if self.endpoint:
             _check_address(self.endpoint)
         if self.view == "picture" and not self.pictures:
@@ -182,30 +186,35 @@ class LLMSettings:
         return dict(parse_qsl(urlsplit(self.endpoint).query))
 
     def request_headers(self) -> dict[str, str]:
-        """Return the headers of a request. Raises `ConfigError`, without the key, if they must not be sent."""
-        key = os.environ.get(self.key_variable, "").strip()
-        headers = {name: os.path.expandvars(text) for name, text in self.headers.items()}
-        if key:
-            headers |= {"api-key": key} if self.query else {"Authorization": f"Bearer {key}"}
-        parts = urlsplit(self.endpoint)
-        for name, value in headers.items():
-            origin = name if name in self.headers else self.key_variable
-            if not (value.isascii() and value.isprintable()) or " " in value.removeprefix("Bearer "):
+        """Return the headers of a request. Raises `ConfigError`, without the key, if it must not be sent."""
+        secrets, parts = self._secrets(), urlsplit(self.endpoint)
+        for origin, secret in secrets.items():
+            if not (secret.isascii() and secret.isprintable()) or secret.startswith("$") or " " in secret:
                 raise ConfigError(
-                    f"the key in {origin} has spaces or characters that are not printable ASCII"
+                    f"the key in {origin} is not set, or has spaces or characters that are not printable ASCII"
                 )
             if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
                 raise ConfigError(
                     f"the key in {origin} would go unencrypted to {parts.hostname}: expected an https address, "
                     f"no key, or insecure=True ({PREFIX}INSECURE=1)"
                 )
+        headers = {name: secrets.get(name, text) for name, text in self.headers.items()}
+        if key := secrets.get(self.key_variable):
+            headers |= {"api-key": key} if self.query else {"Authorization": f"Bearer {key}"}
         return headers
 
+    def _secrets(self) -> dict[str, str]:
+        """Return the key, by its environment variable, and the headers that are environment variables."""
+        secrets = {
+            name: os.path.expandvars(text) for name, text in self.headers.items() if text.startswith("$")
+        }
+        key = os.environ.get(self.key_variable, "").strip()
+        return {**secrets, self.key_variable: key} if key else secrets
+
     def redact(self, text: str) -> str:
-        """Return a text with `[key]` in place of the key and of the variables in `headers`."""
-        for name, value in self.request_headers().items():
-            secret = value.removeprefix("Bearer ")
-            if len(secret) >= 4 and secret != self.headers.get(name):
+        """Return a text with `[key]` in place of secrets."""
+        for secret in self._secrets().values():
+            if len(secret) >= 4:
                 text = re.sub(re.escape(secret), "[key]", text, flags=re.IGNORECASE)
         return text
 
@@ -249,6 +258,8 @@ def _check_value(part: Any, value: Any) -> Any:
     if part.type == "str":
         if not isinstance(value, (str, os.PathLike)):
             raise ConfigError(f"{name} is {value!r:.80}, expected a text")
+        if part.metadata["known"]:
+            check_option(name, value, part.metadata["known"])
         return os.fspath(value)
     if part.type == "bool":
         return as_flag(name, value)
