@@ -1,4 +1,4 @@
-"""`iglu-marl llm`: training data with verifiable targets for language models, and their benchmark."""
+"""`iglu-marl llm`: training data with verifiable targets for language models, a quick check, and their benchmark."""
 
 from __future__ import annotations
 
@@ -69,6 +69,76 @@ def export_prompts(
     console = text_console(as_json)
     counts = ", ".join(f"{number:,} {name}" for name, number in found.items())
     console.print(f"{counts}: {output}")
+
+
+def check_model(
+    model: Annotated[str, Argument(help="Model name, llm:MODEL@ENDPOINT, or llm for the usual one.")] = "llm",
+    role: Annotated[str, opt.choice("builder", "architect", about="role of the model")] = "builder",
+    count: Annotated[
+        int | None, opt.integer(1, "Number of requests (default: 60), or structures (20).")
+    ] = None,
+    seed: opt.Seed = 0,
+    endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
+    concurrency: opt.Concurrency = None,
+    as_json: opt.Json = False,
+) -> bool:
+    """Check quickly whether a model is good enough as builder, as reader of the scripted builder, or as architect.
+
+    Exit code 1 if the service spoilt games.
+
+    Examples: iglu-marl llm check MODEL --llm-endpoint http://localhost:8000/v1
+    """
+    from iglu_marl.agents.llm.named import NamedModel
+    from iglu_marl.core.tables import Table, markdown_table
+    from iglu_marl.text import check
+
+    name = model if model == "llm" or model.startswith(NamedModel.PREFIX) else f"{NamedModel.PREFIX}{model}"
+    maker = NamedModel(None, "", None) if name == "llm" else NamedModel.of(name, None)
+    console, settings = text_console(as_json), maker.settings()
+    found: Any
+    heads: tuple[str, ...]
+    if role == "builder":
+        found = check.check_builder(settings, count or check.REQUESTS, seed)
+        players = {"the model": found.model, "the grammar": found.grammar, "as a reader": found.reader}
+        outcomes = {
+            player: {kind: check.share(counts, kind) for kind in check.OUTCOMES}
+            for player, counts in players.items()
+        }
+        rows = [[player, *(f"{part:.0%}" for part in shares.values())] for player, shares in outcomes.items()]
+        heads = ("", "right", "rightly asked", "wrong", "nothing")
+    else:
+        found = check.check_architect(settings, count or check.STRUCTURES, seed)
+        outcomes = {name: getattr(found, name) for name in ("messages", "read", "structures", "standing")}
+        rows = [[f"{number}" for number in outcomes.values()]]
+        heads = ("messages", "read without a model", "structures", "completed")
+    stats = found.stats
+    print_json(
+        as_json,
+        {
+            "model": settings.model,
+            "role": role,
+            "outcomes": outcomes,
+            "failed": found.failed,
+            "seconds": found.seconds,
+            "stats": stats.as_dict(),
+            "advice": found.advice,
+        },
+    )
+    console.print(*markdown_table(Table(heads, rows)).split("\n"), sep="\n")
+    cost = f", cost {stats.cost:.4g}" if stats.cost else ""
+    console.print(
+        f"{stats.requests} requests, {stats.prompt_tokens:,} tokens sent, {stats.completion_tokens:,} received{cost}, "
+        f"{found.seconds:.0f} s"
+    )
+    if stats.left_out:
+        console.print(f"Left out, since the server rejects it: {', '.join(sorted(stats.left_out))}")
+    if found.failed:
+        console.print(
+            f"{found.failed} failed: {', '.join(f'{n} {kind}' for kind, n in stats.failures.items())}"
+        )
+    console.print(f"Advice: {found.advice}.")
+    return not found.failed
 
 
 def run_benchmark(

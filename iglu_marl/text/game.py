@@ -35,7 +35,7 @@ from iglu_marl.text.seats import TextSeat, block_counts
 ROLES = ("builder", "architect", "both")
 REWARDS = ("change_f1", "intersection")
 OBSERVATIONS = ("full", "delta")
-ANSWERS = ("json", "tools")
+ANSWERS = ("json", "lines", "tools")
 MESSAGE_LENGTH = 200
 QUESTION_COST, ERROR_COST = 0.02, 0.1  # a whole game is worth 1
 PICTURE = (256, 256)  # height and width of the builder's view
@@ -70,7 +70,8 @@ class TextGame:
         tasks: anything that `iglu_marl.evaluation.tasks_of` accepts; "random" samples structures of up to 8 blocks.
             None: those of the team, if it has some, else "random".
         observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
-        answers: format that the rules ask for, "json" (an architect: the plain message) or "tools"; both are read.
+        answers: format that the rules ask for, "json" or "lines" (an architect: the plain message), or "tools"; all are
+            read.
         view: how builds are shown: "layers", "coordinates", "auto", or "picture": pictures of the build and of the
             builder's view, as parts of a message.
         show_changes: whether an architect sees the remaining changes, as instructions that it could copy.
