@@ -7,11 +7,12 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from iglu_marl.agents.llm.budget import TokenCount
-from iglu_marl.agents.llm.messages import RequestFailure
+from iglu_marl.agents.llm.messages import Reply, RequestFailure
 from iglu_marl.agents.llm.reading import is_unfinished, text_of_calls, text_of_content
 from iglu_marl.agents.llm.settings import PREFIX, LLMSettings, explain_cut_thoughts
 from iglu_marl.core.text import strip_control
@@ -63,14 +64,10 @@ class Attempt(NamedTuple):
     used: None if the number of billed tokens is unknown. rejected: the optional parameter that the server rejects.
     """
 
-    text: str = ""
-    failure: RequestFailure | None = None
-    detail: str = ""
+    reply: Reply
     used: TokenCount | None = None
-    cut: bool = False
     is_transient: bool = False
     retry_after_s: float = 0.0
-    served: str = ""
     rejected: str = ""
 
 
@@ -108,114 +105,104 @@ def whole_answer(whole: dict[str, Any]) -> dict[str, Any] | None:
     return whole
 
 
-def judge(answer: Answer, settings: LLMSettings, answered: bool, sent: Mapping[str, Any]) -> Attempt:
-    """Return the reply in an answer, or its failure by status, error code and headers.
+@dataclass(frozen=True)
+class Judge:
+    """Read answers of a server. answered: whether it has answered: then a rejection is no fault of the settings."""
 
-    Args:
-        answer: the answer of a server.
-        settings: those of the request.
-        answered: whether the server has answered before: then a rejection is no fault of the settings.
-        sent: the body of the request.
+    settings: LLMSettings
+    answered: bool
 
-    """
-    status, fault = answer.status, _error_of(answer.content)
-    if status != 200:
-        return _failed(answer, status, fault or {"message": answer.start}, settings, answered, sent)
-    if fault is not None:  # an error of the provider: its code is used only if it is transient or 402
-        code = fault.get("code")
-        status = code if isinstance(code, int) and (code == 402 or _is_passing(code)) else 502
-        return _failed(answer, status, fault, settings, answered, sent)
-    return _replied(answer, settings, answered)
+    def attempt(self, answer: Answer, sent: Mapping[str, Any]) -> Attempt:
+        """Return the reply in an answer, or its failure by status, error code and headers. sent: the request."""
+        status, fault = answer.status, _error_of(answer.content)
+        if status == 200:
+            used = _usage_of(answer.content)
+            if fault is None:
+                return Attempt(self._reply(answer, used), used)
+            # An error of the provider: its code is used only if it is transient or 402.
+            code = fault.get("code")
+            status = code if isinstance(code, int) and (code == 402 or _is_passing(code)) else 502
+            return self._failure(answer, status, fault, sent)._replace(used=used)
+        return self._failure(answer, status, fault or {"message": answer.start}, sent)
 
+    def _failure(
+        self, answer: Answer, status: int, fault: Mapping[str, Any], sent: Mapping[str, Any]
+    ) -> Attempt:
+        """Return the failure for a status and an error; texts only refine a rejection."""
+        kinds, settings, answered = RequestFailure, self.settings, self.answered
+        codes, said = {str(fault.get("code")), str(fault.get("type"))}, str(fault.get("message", fault))
+        if isinstance(fault.get("code"), str) and fault["code"] not in said:
+            said = f"{fault['code']}: {said}"
+        said = self._clean(" ".join(said.split()))
+        kind, rejected, advice = kinds.REJECTED if answered else kinds.UNSUITABLE, "", ""
+        # Among others that were answered: moderation, or no provider at the moment.
+        passing = _is_passing(status) or (answered and status in (403, 404))
+        if 300 <= status < 400:
+            host = urlsplit(answer.headers.get("Location", "")).hostname or "elsewhere on the same host"
+            kind, said = kinds.REDIRECTED, self._clean(f"to {host}")
+            advice = "The key is not sent on. Is the endpoint's address right?"
+        elif status == 402 or "insufficient_quota" in codes:
+            kind, passing = kinds.NO_CREDIT, False
+        elif passing:
+            kind = {429: kinds.RATE_LIMITED, 403: kind, 404: kind}.get(status, kinds.SERVER_ERROR)
+        elif status in (401, 403):
+            kind = kinds.REFUSED
+        elif status == 404:
+            kind = kinds.NOT_FOUND
+            advice = f"Are the model's name and the endpoint's address right (`{COMPLETIONS}` is added)?"
+        elif known := [one for pattern, one in _REJECTIONS if re.search(pattern, said, re.I)]:
+            kind = known[0]
+        else:
+            named = _named_parameter(fault.get("param"), said, sent)
+            advice = _advice_on(named)
+            rejected = named if named in OPTIONAL and not _OF_VALUE.search(said) else ""
+        if kind is kinds.REFUSED:
+            advice = f"The key is expected in {settings.key_variable}"
+        elif kind is kinds.TOO_LONG:
+            advice = (
+                f"Chat and reply (up to {settings.max_reply_tokens} tokens) exceed the context of the server: enlarge "
+                "it there, or set context_tokens, for shorter dialogues, or reply_tokens"
+            )
+        detail = f"{status}: {said}. {advice}" if advice else f"{status}: {said}"
+        wait_s = _requested_wait_s(answer.headers.get("Retry-After"), fault) if passing else 0.0
+        return Attempt(Reply("", kind, detail), TokenCount(), passing, wait_s, rejected)
 
-def _failed(
-    answer: Answer,
-    status: int,
-    fault: Mapping[str, Any],
-    settings: LLMSettings,
-    answered: bool,
-    sent: Mapping[str, Any],
-) -> Attempt:
-    """Return the failure for a status and an error; texts only refine a rejection."""
-    kinds = RequestFailure
-    codes, said = {str(fault.get("code")), str(fault.get("type"))}, str(fault.get("message", fault))
-    if isinstance(fault.get("code"), str) and fault["code"] not in said:
-        said = f"{fault['code']}: {said}"
-    said = settings.redact(" ".join(strip_control(said).split()))[:_DETAIL]
-    kind, rejected, advice = kinds.REJECTED if answered else kinds.UNSUITABLE, "", ""
-    passing = _is_passing(status) or (
-        answered and status in (403, 404)
-    )  # moderation, or no provider at the moment
-    if 300 <= status < 400:
-        host = urlsplit(answer.headers.get("Location", "")).hostname or "elsewhere on the same host"
-        kind, said = kinds.REDIRECTED, f"to {host}; the key is not sent on. Is the endpoint's address right?"
-    elif status == 402 or "insufficient_quota" in codes:
-        kind, passing = kinds.NO_CREDIT, False
-    elif passing:
-        kind = {429: kinds.RATE_LIMITED, 403: kind, 404: kind}.get(status, kinds.SERVER_ERROR)
-    elif status in (401, 403):
-        kind = kinds.REFUSED
-    elif status == 404:
-        kind = kinds.NOT_FOUND
-        advice = f"Are the model's name and the endpoint's address right (`{COMPLETIONS}` is added)?"
-    else:
-        found = (one for pattern, one in _REJECTIONS if re.search(pattern, said, re.I))
-        if (known := next(found, None)) is None:
-            rejected = _named_parameter(fault.get("param"), said, sent)
-            advice = _advice_on(rejected)
-            rejected = rejected if rejected in OPTIONAL and not _OF_VALUE.search(said) else ""
-        kind = known or kind
-    if kind is kinds.REFUSED:
-        advice = f"The key is expected in {settings.key_variable}"
-    elif kind is kinds.TOO_LONG:
-        advice = (
-            f"Chat and reply (up to {settings.max_reply_tokens} tokens) exceed the context of the server: enlarge it "
-            "there, or set context_tokens, for shorter dialogues, or reply_tokens"
-        )
-    detail = f"{status} {said}" if kind is kinds.REDIRECTED else f"{status}: {said}"
-    detail = settings.redact(f"{detail}. {advice}" if advice else detail)
-    used = _usage_of(answer.content) if answer.status == 200 else TokenCount()
-    wait_s = _requested_wait_s(answer.headers.get("Retry-After"), fault) if passing else 0.0
-    return Attempt("", kind, detail, used, is_transient=passing, retry_after_s=wait_s, rejected=rejected)
-
-
-def _replied(answer: Answer, settings: LLMSettings, answered: bool) -> Attempt:
-    """Return the reply in an answer with status 200."""
-    kinds, content, used = RequestFailure, answer.content, _usage_of(answer.content)
-    if content is None and answer.start.strip() != "null":
-        start = settings.redact(strip_control(answer.start[:60]))
-        return Attempt(failure=kinds.NOT_JSON, detail=f"it begins with {start!r}")
-    try:
-        choice = content["choices"][0]
-        message, finish = choice["message"], choice.get("finish_reason")
-        calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
-        text, refusal = (
-            text_of_calls(calls) or text_of_content(message.get("content")),
-            message.get("refusal"),
-        )
-    except _SHAPE_ERRORS:
-        text = finish = refusal = None
-    if text is None:
-        return Attempt(failure=kinds.WRONG_SHAPE, detail="expected choices[0].message.content", used=used)
-    if finish == "content_filter":
-        return Attempt(failure=kinds.FILTERED, detail="by the server", used=used)
-    if content.get("system_fingerprint") == OLLAMA and used is not None:
-        if sum(used) >= (settings.context_tokens or OLLAMA_CONTEXT):
+    def _reply(self, answer: Answer, used: TokenCount | None) -> Reply:
+        """Return the reply in an answer without an error."""
+        kinds, content = RequestFailure, answer.content
+        if content is None and answer.start.strip() != "null":
+            return Reply("", kinds.NOT_JSON, f"it begins with {self._clean(answer.start[:60])!r}")
+        try:
+            choice = content["choices"][0]
+            message, finish = choice["message"], choice.get("finish_reason")
+            calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
+            text = text_of_calls(calls) or text_of_content(message.get("content"))
+            refusal = message.get("refusal")
+        except _SHAPE_ERRORS:
+            text = finish = refusal = None
+        if text is None:
+            return Reply("", kinds.WRONG_SHAPE, "expected choices[0].message.content")
+        if finish == "content_filter":
+            return Reply("", kinds.FILTERED, "by the server")
+        context = self.settings.context_tokens or OLLAMA_CONTEXT
+        if content.get("system_fingerprint") == OLLAMA and used is not None and sum(used) >= context:
             detail = (
                 f"Ollama cuts without notice what exceeds its context ({OLLAMA_CONTEXT} tokens by default), and this "
                 f"chat took {sum(used)}: start it with OLLAMA_CONTEXT_LENGTH=16384, and set context_tokens=16384"
             )
-            return Attempt(failure=kinds.TOO_LONG, detail=detail, used=used)
-    text, cut = settings.redact(strip_control(text)), finish == "length"
-    if cut and is_unfinished(text):
-        kind = kinds.THOUGHTS_CUT if answered else kinds.UNSUITABLE
-        return Attempt("", kind, explain_cut_thoughts(settings, _reasoning_of(content)), used, cut)
-    if text.strip():
-        return Attempt(text, used=used, cut=cut, served=settings.redact(_served_by(answer)))
-    if refusal and isinstance(refusal, str):
-        detail = settings.redact(strip_control(refusal))[:_DETAIL]
-        return Attempt(failure=kinds.DECLINED, detail=detail, used=used)
-    return Attempt(failure=kinds.EMPTY, detail=f"finish_reason {finish!r:.40}", used=used, cut=cut)
+            return Reply("", kinds.TOO_LONG, detail)
+        text, cut = self.settings.redact(strip_control(text)), finish == "length"
+        if cut and is_unfinished(text):
+            kind = kinds.THOUGHTS_CUT if self.answered else kinds.UNSUITABLE
+            return Reply("", kind, explain_cut_thoughts(self.settings, _reasoning_of(content)), cut=cut)
+        if text.strip():
+            return Reply(text, cut=cut, served=self._clean(_served_by(answer)))
+        if refusal and isinstance(refusal, str):
+            return Reply("", kinds.DECLINED, self._clean(refusal))
+        return Reply("", kinds.EMPTY, f"finish_reason {finish!r:.40}", cut=cut)
+
+    def _clean(self, text: str) -> str:
+        return self.settings.redact(strip_control(text))[:_DETAIL]
 
 
 def _is_passing(status: int) -> bool:

@@ -1,7 +1,7 @@
 """Decisions of LLM agents: send a request, read the reply, repeat the request if it was unreadable, count.
 
-A decision is a generator that yields requests and receives replies. So an agent can decide alone, in the
-background while the game continues, or in one batch with the agents of other games.
+A decision is a generator that yields requests and receives replies. So an agent can decide at once, or in the
+background while the game continues.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ class Decider(ModelUser, ABC):
 
         """
         if not self.background:
-            return act_together([self], [observation])[0]
+            return completed(self.client.backend, self.decide(observation))
         if self._decision is None:
             self._decision = self.decide(observation)
             return self._advance(None)
@@ -377,34 +377,3 @@ def completed(backend: Backend, decision: Generator[ChatRequest, Reply, Result])
             replies = backend.complete([decision.send(replies[0])])
         except StopIteration as end:
             return end.value
-
-
-def act_together(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any]:
-    """Return the actions of the LLM agents of several games; requests go to each backend as one batch.
-
-    The result is that of separate calls of `act` (with a local model: up to rounding).
-    """
-    if len(agents) != len(observations):
-        raise AgentError(f"{len(agents)} agents and {len(observations)} observations, expected one for each")
-    actions: list[Any] = [None] * len(agents)
-    decisions = [agent.decide(seen) for agent, seen in zip(agents, observations, strict=True)]
-    waiting: dict[int, ChatRequest] = {}
-
-    def advance(number: int, reply: Reply | None) -> None:
-        try:
-            waiting[number] = decisions[number].send(reply)
-        except StopIteration as end:
-            actions[number] = end.value
-
-    for number in range(len(agents)):
-        advance(number, None)
-    while waiting:
-        asked, batches = dict(waiting), dict[int, list[int]]()
-        waiting.clear()
-        for number in asked:
-            batches.setdefault(id(agents[number].client.backend), []).append(number)
-        for numbers in batches.values():
-            replies = agents[numbers[0]].client.backend.complete([asked[number] for number in numbers])
-            for number, reply in zip(numbers, replies, strict=True):
-                advance(number, reply)
-    return actions

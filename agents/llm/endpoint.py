@@ -15,13 +15,14 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from iglu_marl import ConfigError
-from iglu_marl.agents.llm.answers import COMPLETIONS, Answer, Attempt, add_chunk, judge, whole_answer
+from iglu_marl.agents.llm.answers import COMPLETIONS, Answer, Attempt, Judge, add_chunk, whole_answer
 from iglu_marl.agents.llm.budget import Budget, TokenCount
 from iglu_marl.agents.llm.cache import ReplyCache
 from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
@@ -69,7 +70,6 @@ class EndpointBackend:
         self._in_flight: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # by request
         self._answered = False  # whether any request has succeeded
         self._left_out: frozenset[str] = frozenset()  # optional parameters that the server rejects
-        self._loop: asyncio.AbstractEventLoop | None = None  # runs in a thread of its own
         self._client: Any = None
         self._lock = threading.Lock()
         settings.request_headers()  # raises if the key must not be sent
@@ -107,11 +107,11 @@ class EndpointBackend:
         return self.budget.cost(TokenCount(prompt_tokens, completion_tokens))
 
     def close(self) -> None:
-        """Close the connections; requests that wait for an answer are given up."""
+        """Close the connections."""
         with self._lock:
-            loop, client, self._loop, self._client = self._loop, self._client, None, None
-        if loop is not None:
-            asyncio.run_coroutine_threadsafe(_shut_down(client), loop)
+            client, self._client = self._client, None
+        if client is not None:
+            asyncio.run_coroutine_threadsafe(client.close(), _event_loop())
 
     def _complete_one(self, request: ChatRequest) -> Reply:
         body = self._body(request)
@@ -183,18 +183,17 @@ class EndpointBackend:
             if attempt.rejected:
                 left_out |= {attempt.rejected}
                 continue
-            if attempt.failure is None:
+            if attempt.reply.failure is None:
                 self._left_out = left_out
-            if not attempt.is_transient or retries == self.settings.retries:
+            is_closed = self._client is None
+            if not attempt.is_transient or is_closed or retries == self.settings.retries:
                 named = tuple(sorted(left_out & set(body) - {"max_tokens"}))
-                return Reply(
-                    attempt.text,
-                    attempt.failure,
-                    attempt.detail,
-                    *total,
+                prompt, completion = total
+                return dataclasses.replace(
+                    attempt.reply,
+                    prompt_tokens=prompt,
+                    completion_tokens=completion,
                     sent=sent,
-                    cut=attempt.cut,
-                    served=attempt.served,
                     left_out=named,
                 )
             if attempt.retry_after_s:  # all requests wait
@@ -206,22 +205,21 @@ class EndpointBackend:
 
     def _send_once(self, body: dict[str, Any]) -> Attempt:
         """Send a request once. Errors of the connection are returned as failures."""
-        work = asyncio.wait_for(
-            self._exchange(body, self.settings.request_headers()), self.settings.timeout_s
-        )
+        work = self._exchange(body, self.settings.request_headers())
         try:
-            answer = asyncio.run_coroutine_threadsafe(work, self._running_loop()).result()
+            limited = asyncio.wait_for(work, self.settings.timeout_s)
+            answer = asyncio.run_coroutine_threadsafe(limited, _event_loop()).result()
         except Exception as error:  # of any kind that a server can cause
             return _failure_of(error, self.settings.timeout_s)
-        return judge(answer, self.settings, self._answered, body)
+        return Judge(self.settings, self._answered).attempt(answer, body)
 
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the event loop of the client; both are made at the first request."""
+    def _open(self) -> Any:
+        """Return the client, which is made at the first request."""
         import openai
 
         settings = self.settings
         with self._lock:
-            if self._loop is None:
+            if self._client is None:
                 self._client = openai.AsyncOpenAI(
                     api_key="none",
                     base_url=settings.base_url,
@@ -232,9 +230,7 @@ class EndpointBackend:
                         follow_redirects=False, event_hooks={"response": [_limit_size]}
                     ),
                 )
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run_until_stopped, args=(self._loop,), daemon=True).start()
-            return self._loop
+            return self._client
 
     async def _exchange(self, body: dict[str, Any], headers: Mapping[str, str]) -> Answer:
         """Send a request, and return the answer, which some servers do not stream."""
@@ -242,7 +238,7 @@ class EndpointBackend:
 
         unset = dict.fromkeys(("Authorization", "OpenAI-Organization", "OpenAI-Project"), openai.Omit())
         try:
-            stream: Any = await self._client.post(
+            stream: Any = await self._open().post(
                 COMPLETIONS,
                 body={**body, "stream": True},
                 cast_to=object,
@@ -268,20 +264,12 @@ class EndpointBackend:
         return Answer(response.status_code, response.headers, answer)
 
 
-def _run_until_stopped(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()
-
-
-async def _shut_down(client: Any) -> None:
-    """Cancel all work of the running event loop, and stop it."""
-    loop = asyncio.get_running_loop()
-    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-    await client.close()
-    loop.call_soon(loop.stop)
+@lru_cache(maxsize=1)
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop in which all clients of this process send; it runs in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
 
 
 async def _limit_size(response: Any) -> None:
@@ -318,17 +306,17 @@ def _failure_of(error: Exception, timeout_s: float) -> Attempt:
     name = names[min(1, len(names) - 1)]
     if {"ConnectError", "ConnectTimeout", "ProxyError"} & {*names}:
         passing = not any(isinstance(cause, ssl.SSLError) for cause in causes)
-        return Attempt("", kinds.UNREACHABLE, name, TokenCount(), is_transient=passing)
+        return Attempt(Reply("", kinds.UNREACHABLE, name), TokenCount(), is_transient=passing)
     if isinstance(error, _TooLarge):
-        return Attempt(failure=kinds.TOO_LARGE, detail=f"more than {MAX_BYTES:,} bytes")
+        return Attempt(Reply("", kinds.TOO_LARGE, f"more than {MAX_BYTES:,} bytes"))
     if isinstance(error, (asyncio.TimeoutError, TimeoutError, openai.APITimeoutError)):
         detail = (
             f"no whole answer after {timeout_s:g} s. It may be paid, so it is not requested again: a model that thinks "
             f"needs a longer timeout_s ({PREFIX}TIMEOUT_S)"
         )
-        return Attempt(failure=kinds.TIMEOUT, detail=detail)
+        return Attempt(Reply("", kinds.TIMEOUT, detail))
     if isinstance(error, (ValueError, RecursionError)):
-        return Attempt(failure=kinds.NOT_JSON, detail=f"a part of the stream: {name}")
+        return Attempt(Reply("", kinds.NOT_JSON, f"a part of the stream: {name}"))
     if isinstance(error, (TypeError, AttributeError, LookupError)):
-        return Attempt(failure=kinds.WRONG_SHAPE, detail="expected choices[0].delta.content in the stream")
-    return Attempt(failure=kinds.BROKEN_OFF, detail=name, is_transient=True)
+        return Attempt(Reply("", kinds.WRONG_SHAPE, "expected choices[0].delta.content in the stream"))
+    return Attempt(Reply("", kinds.BROKEN_OFF, name), is_transient=True)

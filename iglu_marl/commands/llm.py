@@ -91,54 +91,28 @@ def check_model(
     """
     from iglu_marl.agents.llm.named import NamedModel
     from iglu_marl.core.tables import Table, markdown_table
-    from iglu_marl.text import check
+    from iglu_marl.text.check import check_model as check
 
     name = model if model == "llm" or model.startswith(NamedModel.PREFIX) else f"{NamedModel.PREFIX}{model}"
     maker = NamedModel(None, "", None) if name == "llm" else NamedModel.of(name, None)
     console, settings = text_console(as_json), maker.settings()
-    found: Any
-    heads: tuple[str, ...]
-    if role == "builder":
-        found = check.check_builder(settings, count or check.REQUESTS, seed)
-        players = {"the model": found.model, "the grammar": found.grammar, "as a reader": found.reader}
-        outcomes = {
-            player: {kind: check.share(counts, kind) for kind in check.OUTCOMES}
-            for player, counts in players.items()
-        }
-        rows = [[player, *(f"{part:.0%}" for part in shares.values())] for player, shares in outcomes.items()]
-        heads = ("", "right", "rightly asked", "wrong", "nothing")
-    else:
-        found = check.check_architect(settings, count or check.STRUCTURES, seed)
-        outcomes = {name: getattr(found, name) for name in ("messages", "read", "structures", "standing")}
-        rows = [[f"{number}" for number in outcomes.values()]]
-        heads = ("messages", "read without a model", "structures", "completed")
-    stats = found.stats
-    print_json(
-        as_json,
-        {
-            "model": settings.model,
-            "role": role,
-            "outcomes": outcomes,
-            "failed": found.failed,
-            "seconds": found.seconds,
-            "stats": stats.as_dict(),
-            "advice": found.advice,
-        },
-    )
+    checked = check(settings, role, count, seed)
+    stats = checked.stats
+    about = {"model": settings.model, "role": role, **checked._asdict(), "stats": stats.as_dict()}
+    print_json(as_json, about)
+    heads = ["", *checked.shares["the model"]]
+    rows = [[player, *(f"{share:.0%}" for share in row.values())] for player, row in checked.shares.items()]
     console.print(*markdown_table(Table(heads, rows)).split("\n"), sep="\n")
-    cost = f", cost {stats.cost:.4g}" if stats.cost else ""
     console.print(
-        f"{stats.requests} requests, {stats.prompt_tokens:,} tokens sent, {stats.completion_tokens:,} received{cost}, "
-        f"{found.seconds:.0f} s"
+        f"{stats.requests} requests, {stats.prompt_tokens:,} tokens sent and {stats.completion_tokens:,} received, "
+        f"cost {stats.cost:.4g}, {checked.seconds:.0f} s"
     )
     if stats.left_out:
         console.print(f"Left out, since the server rejects it: {', '.join(sorted(stats.left_out))}")
-    if found.failed:
-        console.print(
-            f"{found.failed} failed: {', '.join(f'{n} {kind}' for kind, n in stats.failures.items())}"
-        )
-    console.print(f"Advice: {found.advice}.")
-    return not found.failed
+    if checked.failed:
+        console.print(f"{checked.failed} failed: {', '.join(map(str, stats.failures))}")
+    console.print(f"Advice: {checked.advice}.")
+    return not checked.failed
 
 
 def run_benchmark(

@@ -215,8 +215,10 @@ class TextGame:
                 {"say": ""}; or a list of edits, as JSON objects or `Edit`.
 
         Returns:
-            The next chat and the outcome. `info` has score, gain, completed, truncated, problem (why the reply could
-            not be used), role and agent (of the reply), said, edits (their number), replies and task.
+            The next chat, the reward of the reply's agent, and the outcome. `info` has score, gain, completed,
+            truncated, problem (why the reply could not be used), role and agent (of the reply), said, edits (their
+            number), replies, task, and `rewards` of all agents of the model: they share gains, each pays for its own
+            reply.
 
         Raises:
             StateError: if no game is in progress.
@@ -249,16 +251,17 @@ class TextGame:
                 self._next_turn(seat, said)
             gain, completed = self.score - before, self.completed
         truncated = not completed and len(self._replies) >= self._limit
+        rewards = {one.agent: self._reward(gain) - cost * (one is seat) for one in self._seats}
         info = {
             "role": role.value, "agent": seat.agent, "score": self.score, "gain": gain, "completed": completed,
             "truncated": truncated, "problem": problem, "said": said, "edits": made, "replies": len(self._replies),
-            "task": self.task.task_id,
+            "task": self.task.task_id, "rewards": rewards,
         }  # fmt: skip
         over = completed or truncated
         messages = [] if over else self._chat()
         if over:
             self._replies = None
-        return messages, self._reward(gain) - cost, over, info
+        return messages, rewards[seat.agent], over, info
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""

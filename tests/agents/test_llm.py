@@ -28,7 +28,7 @@ from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, Script
 from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, reading, world_text
 from iglu_marl.agents.llm.architect import examples as architect_examples
 from iglu_marl.agents.llm.budget import Budget, TokenCount
-from iglu_marl.agents.llm.decision import GIVE_UP_AFTER, act_together
+from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
 from iglu_marl.agents.llm.prompting import Prompts, quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, clip, read_message, read_order
 from iglu_marl.agents.llm.world_text import coordinates_text, describe_changes, describe_pose, layers_text
@@ -112,26 +112,6 @@ def test_the_scripted_ones_understand_and_are_understood() -> None:
     assert iglu_marl.play(env, {**pair(env, backend), "builder": builder}, seed=0).completed
     architect = ScriptedArchitect.for_env(env)
     assert iglu_marl.play(env, {**pair(env, backend), "architect": architect}, seed=0).completed
-
-
-def test_several_games_share_a_batch() -> None:
-    tasks = [task([(x, -1, z, 1 + x % 6)]) for x, z in ((0, 1), (1, 2), (3, -4))]
-    together, alone = ScriptedBackend(), ScriptedBackend()
-    seen, agents, single = [], [], []
-    for about in tasks:
-        env = game(iglu_marl.parallel_env, about)
-        seen.append(env.reset(seed=0)[0]["architect_0"])
-        agents.append(LLMArchitect.for_env(env, backend=together))
-        single.append(LLMArchitect.for_env(env, backend=alone))
-        for agent in (agents[-1], single[-1]):
-            agent.reset(Role.ARCHITECT, 5)
-    said = act_together(agents, seen)
-    assert said == [agent.act(part) for agent, part in zip(single, seen, strict=True)]
-    assert len(set(said)) == 3
-    assert (together.batches, alone.batches) == ([3], [1, 1, 1])
-    assert together.requests == alone.requests
-    with pytest.raises(AgentError, match="3 agents and 2"):
-        act_together(agents, seen[:2])
 
 
 def test_everything_follows_from_the_seed() -> None:

@@ -821,7 +821,7 @@ REFUSALS: list[tuple[Misbehaviour, str]] = [
         error(400, "maximum context length is 1024 tokens"),
         "prompt too long. 400: maximum context length is 1024 tokens",
     ),
-    (Misbehaviour(302, {"Location": "https://host.example/v1"}), "redirected. 302 to host.example"),
+    (Misbehaviour(302, {"Location": "https://host.example/v1"}), "redirected. 302: to host.example"),
     (
         ONLY_THOUGHTS[0],
         "unsuitable settings. the model gave no answer within 800 tokens (usage: 98 reasoning_tokens)",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from llm_server import Misbehaviour, llm_server
 
 from iglu_marl import ServiceRefusedError
 from iglu_marl.agents.llm import LLMSettings
-from iglu_marl.agents.llm.stats import Stats
 from iglu_marl.cli import main
 from iglu_marl.text import check
 from iglu_marl.text.game import edits_of, order_text
@@ -59,45 +57,46 @@ def test_the_requests_are_the_same_each_time_and_some_lack_a_colour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "outcomes", "advice"),
-    [
-        (0, {"right": 6, "asked": 2}, "good enough as a builder"),
-        (4, {"right": 3, "asked": 1, "wrong": 4}, "do not use it"),
-    ],
+    ("wrong", "shares", "advice"),
+    [(0, [0.75, 0.25, 0, 0], "good enough as a builder"), (4, [0.375, 0.125, 0.5, 0], "do not use it")],
 )
-def test_a_builder_is_advised_by_what_it_builds(wrong: int, outcomes: dict[str, int], advice: str) -> None:
+def test_a_builder_is_advised_by_what_it_builds(wrong: int, shares: list[float], advice: str) -> None:
     with llm_server(Oracle(wrong)) as server:
-        checked = check.check_builder(settings_for(server.url), COUNT)
-    assert dict(checked.model) == outcomes
-    assert checked.grammar.total() == checked.reader.total() == COUNT
-    assert checked.grammar["asked"] == 2
+        checked = check.check_model(settings_for(server.url), count=COUNT)
+    assert list(checked.shares["the model"].values()) == shares
+    assert checked.shares["the grammar"]["asked"] == 0.25
+    assert all(sum(row.values()) == 1 for row in checked.shares.values())
     assert advice in checked.advice
-    assert checked.stats.requests == COUNT + outcomes["asked"]
+    assert checked.stats.requests == COUNT + COUNT * shares[1]
 
 
-def test_a_model_that_often_says_nothing_helps_the_grammar() -> None:
-    model = Counter(right=30, asked=10, nothing=20)
-    grammar, reader = Counter(right=6, asked=15, nothing=39), Counter(right=33, asked=15, nothing=12)
-    assert "as a reader" in check.Checked(model, grammar, reader, Stats(), 1.0).advice
+def test_a_model_that_often_does_nothing_helps_the_grammar() -> None:
+    shares = [[0.5, 0.1, 0, 0.4], [0.1, 0.2, 0, 0.7], [0.55, 0.2, 0, 0.25]]
+    players = ("the model", "the grammar", "as a reader")
+    rows = {
+        name: dict(zip(check.OUTCOMES, row, strict=True)) for name, row in zip(players, shares, strict=True)
+    }
+    assert "as a reader" in check.advise_builder(rows)
+    rows["as a reader"]["wrong"] = 0.21
+    assert "do not use it" in check.advise_builder(rows)
 
 
 def test_an_architect_is_advised_by_who_reads_it() -> None:
     with llm_server(lambda messages: "Place a red block on the ground, at the centre.") as server:
-        checked = check.check_architect(settings_for(server.url), 2)
-    assert checked.read == checked.messages > 0
-    assert (checked.structures, checked.standing) == (2, 0)
+        checked = check.check_model(settings_for(server.url), "architect", 2)
+    assert checked.shares["the model"] == {"messages read": 1, "structures completed": 0}
     assert "do not use it" in checked.advice
-    assert "for every builder" in checked._replace(standing=1).advice
-    assert "reads everything" in checked._replace(standing=1, read=0).advice
+    assert "for every builder" in check.advise_architect(0.8, 0.5)
+    assert "reads everything" in check.advise_architect(0.79, 0.9)
 
 
 def test_the_service_may_spoil_requests_or_all() -> None:
     with llm_server(Oracle()) as server:
         server.plan = [Misbehaviour(), Misbehaviour(500)]
-        assert check.check_builder(settings_for(server.url), 2).failed == 1
+        assert check.check_model(settings_for(server.url), count=2).failed == 1
         server.always = Misbehaviour(401)
         with pytest.raises(ServiceRefusedError, match="key refused"):
-            check.check_builder(settings_for(server.url), 2)
+            check.check_model(settings_for(server.url), count=2)
 
 
 @pytest.mark.parametrize("role", ["builder", "architect"])
