@@ -35,6 +35,7 @@ CONNECT_TIMEOUT_S = 10.0
 BACKOFF_S = 1.0  # before the first retry; doubles each time, ± 50 %
 MAX_BYTES = 4_000_000  # of an answer
 _log = logging.getLogger(__name__)
+_starting = threading.Lock()
 
 
 class _TooLarge(Exception):
@@ -264,9 +265,14 @@ class EndpointBackend:
         return Answer(response.status_code, response.headers, answer)
 
 
-@lru_cache(maxsize=1)
 def _event_loop() -> asyncio.AbstractEventLoop:
     """Return the event loop in which all clients of this process send; it runs in a thread of its own."""
+    with _starting:
+        return _started_loop()
+
+
+@lru_cache(maxsize=1)
+def _started_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     return loop

@@ -249,7 +249,7 @@ PASSING = {
 def test_what_may_pass_is_tried_again(name: str, server: LLMServer, backend: Make) -> None:
     now, kind = PASSING[name]
     server.plan = [now, OK]
-    made = backend(real=True, timeout_s=0.3, retries=1)
+    made = backend(real=True, retries=1)
     reply = ask(made)
     assert (reply.text, reply.sent, reply.failure) == ("Hello there.", 2, None)
     server.always = now

@@ -242,7 +242,7 @@ def test_a_bad_key_is_called_one(now: Misbehaviour, server: LLMServer) -> None:
 @pytest.mark.parametrize(
     "now",
     [
-        Misbehaviour(stall_s=5),
+        Misbehaviour(stall_s=19),
         Misbehaviour(drip_s=0.05),
         Misbehaviour(head_drip_s=0.05),
         Misbehaviour(at_once=True, drip_s=0.05),
@@ -250,8 +250,8 @@ def test_a_bad_key_is_called_one(now: Misbehaviour, server: LLMServer) -> None:
 )
 def test_a_late_reply_is_paid_once(now: Misbehaviour, server: LLMServer) -> None:
     server.always, began = now, time.monotonic()
-    reply = ask(server, timeout_s=0.3, retries=4)
-    assert time.monotonic() - began < 3
+    reply = ask(server, timeout_s=1.5, retries=4)
+    assert time.monotonic() - began < 10
     assert (reply.failure, reply.sent, len(server.seen)) == (RequestFailure.TIMEOUT, 1, 1)
     assert "timeout_s" in reply.detail
     assert reply.completion_tokens == 800, "it may have been billed"
