@@ -32,7 +32,8 @@ _ANSWER = re.compile(r"</?(?:answer|output)>|<\|(?:begin|end)_of_solution\|>", r
 _OPENING = re.compile(r'\{\s*"|\[\s*\{')  # of an object with a key, or of a list of objects
 # Text before an object that marks it as an example; _OF_EXAMPLE leaves open which of two objects is one.
 _EXAMPLE = re.compile(
-    r"(?:\b(?:for (?:example|instance)|an(?:other)? example|e\.g\.)|^\W*examples?\b)[^\n.!?]*\s*\Z",
+    r"(?:\b(?:for (?:example|instance)|an(?:other)? example|e\.g\.|(?:as|from|of|in) (?:your|the) (?:examples?|prompt))"
+    r"|^\W*examples?\b)[^\n.!?]*\s*\Z|^[ \t]*>[^\n]*\Z",
     re.I | re.M,
 )
 _OF_EXAMPLE = re.compile(r"\bexamples?\b[^\n.!?]*\s*\Z", re.I)
