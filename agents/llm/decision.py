@@ -10,6 +10,7 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -236,28 +237,18 @@ def check_vocabulary(codec: Codec, text: str, limit: int) -> None:
         raise Unreadable(f"it has {count} words, expected at most {limit}")
 
 
-class BackgroundCall(threading.Thread):
-    """Work in progress; a daemon thread, so that leaving a game does not wait for a server."""
+def _in_background(work: Callable[[], Result]) -> Future[Result]:
+    """Do work in a daemon thread, so that leaving a game does not wait for a server."""
+    future: Future[Result] = Future()
 
-    def __init__(self, work: Callable[[], Any]) -> None:
-        super().__init__(daemon=True)
-        self.work = work
-        self._result: Any = None
-        self._error: Exception | None = None
-        self.start()
-
-    def run(self) -> None:
-        """Do the work."""
+    def run() -> None:
         try:
-            self._result = self.work()
+            future.set_result(work())
         except Exception as error:
-            self._error = error
+            future.set_exception(error)
 
-    def result(self) -> Any:
-        """Return the result of work that has ended, or raise its error."""
-        if self._error is not None:
-            raise self._error
-        return self._result
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 class ModelUser:
@@ -309,7 +300,7 @@ class Decider(ModelUser, ABC):
 
     background = False
     _decision: Decision | None = None
-    _call: BackgroundCall | None = None
+    _call: Future[list[Reply]] | None = None
 
     @abstractmethod
     def decide(self, observation: Any) -> Decision:
@@ -333,7 +324,7 @@ class Decider(ModelUser, ABC):
             self._decision = self.decide(observation)
             return self._advance(None)
         assert self._call is not None
-        if self._call.is_alive():
+        if not self._call.done():
             return self.wait_action()
         try:
             (reply,) = self._call.result()
@@ -351,7 +342,7 @@ class Decider(ModelUser, ABC):
             if isinstance(end, StopIteration):
                 return end.value
             raise
-        self._call = BackgroundCall(partial(self.client.backend.complete, [request]))
+        self._call = _in_background(partial(self.client.backend.complete, [request]))
         return self.wait_action()
 
     @property
