@@ -35,7 +35,7 @@ from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_p
 from iglu_marl.commands.demo import demo
 from iglu_marl.commands.evaluate import evaluate
 from iglu_marl.commands.export import export
-from iglu_marl.commands.llm import export_prompts, report_models, run_benchmark
+from iglu_marl.commands.llm import check_model, export_prompts, report_models, run_benchmark
 from iglu_marl.commands.new import new
 from iglu_marl.commands.options import in_options
 from iglu_marl.commands.output import printable
@@ -216,7 +216,8 @@ _add_group(
 )
 _add_group(
     "llm",
-    "Export training data for language models; run their benchmark.",
+    "Check a language model; export training data for one; run their benchmark.",
+    check=check_model,
     export=export_prompts,
     benchmark=run_benchmark,
     report=report_models,

@@ -114,7 +114,8 @@ class Misbehaviour:
 
     status, headers, body: sent as they are; body None: a proper reply. stall_s: before anything. drip_s: between the
     bytes of the body. cut: only so many bytes of it. chunked, gzipped: the form in which it is sent. reset: the
-    connection is reset. text: what the model says. usage: what is told about tokens, instead of the truth.
+    connection is reset. text: what the model says. usage: what is told about tokens, instead of the truth. at_once: not
+    streamed, even where that was asked for. head_drip_s: between headers that do not end.
     """
 
     status: int = 200
@@ -129,6 +130,8 @@ class Misbehaviour:
     finish: str = "stop"
     chunked: bool = False
     gzipped: bool = False
+    at_once: bool = False
+    head_drip_s: float = 0.0
 
 
 class LLMServer:
@@ -137,6 +140,8 @@ class LLMServer:
     def __init__(self, answer: Callable[[list[dict[str, Any]]], str] = obedient) -> None:
         self.answer = answer
         self.plan: list[Misbehaviour] = []
+        # What a server like this one does to a request (its body, headers and path): None = what is planned.
+        self.rule: Callable[[dict[str, Any], dict[str, str], str], Misbehaviour | None] = lambda *_: None
         self.always = Misbehaviour()
         self.seen: list[dict[str, Any]] = []
         self.heads: list[dict[str, str]] = []
@@ -185,10 +190,11 @@ class LLMServer:
         length = int(handler.headers.get("Content-Length") or 0)
         content = handler.rfile.read(length)
         with self._lock:
-            self.heads.append(dict(handler.headers))
+            self.heads.append({name.title(): value for name, value in handler.headers.items()})
             self.times.append(time.monotonic())
             self.seen.append(json.loads(content) if content else {"path": handler.path})
-            asked, now = self.seen[-1], self.plan.pop(0) if self.plan else self.always
+            asked, now = self.seen[-1], self.rule(self.seen[-1], self.heads[-1], handler.path)
+            now = now or (self.plan.pop(0) if self.plan else self.always)
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
@@ -208,9 +214,17 @@ class LLMServer:
             return
         body = self._reply(asked, now) if now.body is None and now.status == 200 else now.body
         body = b"{}" if body is None else body
+        form = "application/json"
+        if asked.get("stream") and now.body is None and now.status == 200 and not now.at_once:
+            body, form = streamed(json.loads(body), bool(asked.get("stream_options"))), "text/event-stream"
         handler.send_response(now.status)
-        for name, value in {"Content-Type": "application/json", **now.headers}.items():
+        for name, value in {"Content-Type": form, **now.headers}.items():
             handler.send_header(name, value)
+        if now.head_drip_s:
+            handler.flush_headers()
+            while not self.over.wait(now.head_drip_s):
+                handler.send_header("X-More", "a")
+                handler.flush_headers()
         if now.gzipped:
             body = gzip.compress(body)
             handler.send_header("Content-Encoding", "gzip")
@@ -261,6 +275,26 @@ class LLMServer:
             "usage": usage if now.usage == "true" else now.usage,
         }
         return json.dumps(answer).encode()
+
+
+def streamed(answer: dict[str, Any], with_usage: bool = True) -> bytes:
+    """An answer as a stream of events: its text in pieces, a comment, and the usage at the end."""
+    (choice,) = answer["choices"]
+    text, about = choice["message"]["content"], {"id": "chat", "model": answer["model"]}
+    size = max(9, len(text) // 50)
+    pieces = [{"content": text[at : at + size]} for at in range(0, len(text), size)]
+    deltas = [{"role": "assistant", "content": ""}, *pieces]
+    chunks = [{**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks.append({**about, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    if with_usage:
+        chunks.append({**about, "choices": [], "usage": answer["usage"]})
+    return events(*chunks)
+
+
+def events(*chunks: Any) -> bytes:
+    """A stream of events, in which texts are sent as they are."""
+    lines = [chunk if isinstance(chunk, str) else f"data: {json.dumps(chunk)}" for chunk in chunks]
+    return "\n\n".join([": a comment", *lines, "data: [DONE]", ""]).encode()
 
 
 @contextmanager

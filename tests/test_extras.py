@@ -52,6 +52,7 @@ HIDDEN = [
         "pandas",
         "requests",
         "urllib3",
+        "openai",
         "pyarrow",
         "minari",
         "h5py",

@@ -1,4 +1,4 @@
-"""A budget of tokens and cost, and a limit on requests per minute."""
+"""A budget of tokens and cost."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import hashlib
 import json
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple
 
 from iglu_marl import ConfigError
 from iglu_marl.agents.llm.settings import LLMSettings
@@ -27,38 +26,6 @@ def shared_file(settings: LLMSettings) -> str:
         return settings.ledger
     about = f"{settings.endpoint} {settings.model} {settings.max_total_tokens} {settings.max_cost}"
     return str(Path(folder, f"{hashlib.blake2b(about.encode(), digest_size=6).hexdigest()}.json"))
-
-
-class SharedValue:
-    """A JSON value that threads update, and with a file also processes. Raises `ConfigError` naming the file."""
-
-    def __init__(self, file: str | os.PathLike[str] = "") -> None:
-        self.file = file
-        self._kept: Any = None
-        self._lock = threading.Lock()  # so that only one thread of each process waits for the file lock
-
-    def change(self, change: Callable[[Any], Any]) -> Any:
-        """Replace the value (None at first) by `change(value)`, and return that."""
-        with self._lock:
-            if self.file:
-                return self._change_file(Path(self.file), change)
-            self._kept = change(self._kept)
-            return self._kept
-
-    def _change_file(self, path: Path, change: Callable[[Any], Any]) -> Any:
-        import filelock
-
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = filelock.FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S)
-            with lock.acquire(poll_interval=LOCK_POLL_S):
-                kept = parse_json(path.read_bytes(), f"{path}", ConfigError) if path.exists() else None
-                after = change(kept)
-                if after != kept:
-                    write_text(path, json.dumps(after) + "\n", ConfigError)
-                return after
-        except OSError as error:  # filelock.Timeout is one
-            raise ConfigError(f"the file {path} cannot be used: {error.strerror or error}") from None
 
 
 class TokenCount(NamedTuple):
@@ -103,7 +70,7 @@ class Budget:
     ) -> None:
         self.max_tokens, self.max_cost = max_tokens, max_cost
         self.prompt_price, self.completion_price = prompt_price, completion_price
-        self._ledger = SharedValue(ledger)
+        self.ledger, self._lock, self._spent = ledger, threading.Lock(), TokenCount()
         self._change(lambda spent: spent)
 
     @classmethod
@@ -148,14 +115,30 @@ class Budget:
         self._change(lambda spent: spent.minus(reserved).plus(used))
 
     def _change(self, change: Callable[[TokenCount], TokenCount]) -> TokenCount:
-        return TokenCount(
-            **self._ledger.change(lambda kept: change(_spent(kept, self._ledger.file))._asdict())
-        )
+        """Replace what is spent by `change` of it, and return that; with a ledger, for all processes."""
+        with self._lock:  # so that only one thread of each process waits for the file lock
+            self._spent = self._change_ledger(change) if self.ledger else change(self._spent)
+            return self._spent
+
+    def _change_ledger(self, change: Callable[[TokenCount], TokenCount]) -> TokenCount:
+        import filelock
+
+        path = Path(self.ledger)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = filelock.FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S)
+            with lock.acquire(poll_interval=LOCK_POLL_S):
+                before = _read_ledger(path) if path.exists() else TokenCount()
+                after = change(before)
+                if after != before:
+                    write_text(path, json.dumps(after._asdict()) + "\n", ConfigError)
+                return after
+        except OSError as error:  # filelock.Timeout is one
+            raise ConfigError(f"the file {path} cannot be used: {error.strerror or error}") from None
 
 
-def _spent(kept: Any, path: str | os.PathLike[str]) -> TokenCount:
-    if kept is None:
-        return TokenCount()
+def _read_ledger(path: Path) -> TokenCount:
+    kept = parse_json(path.read_bytes(), f"{path}", ConfigError)
     with wrap_errors(
         f"{path} is no ledger of spent tokens; repair it, or remove it to start at 0", ConfigError
     ):
@@ -163,68 +146,3 @@ def _spent(kept: Any, path: str | os.PathLike[str]) -> TokenCount:
     if not all(type(number) is int and number >= 0 for number in spent):
         raise ConfigError(f"{path} holds {kept!r:.80}, expected tokens spent")
     return spent
-
-
-class _Times(TypedDict):
-    """Times in seconds: when the latest requests are due, oldest first, and until when none may be sent."""
-
-    due: list[float]
-    closed_until: float
-
-
-class RateLimit:
-    """Limit the requests per minute, and send none while a server has asked to wait.
-
-    Args:
-        per_minute: 0 = no limit.
-        file: shares the limit between processes; "" = this process only.
-        clock: seconds; processes that share a file need the same clock.
-        sleep: replaced in tests.
-
-    """
-
-    def __init__(
-        self,
-        per_minute: float = 0.0,
-        *,
-        file: str | os.PathLike[str] = "",
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._count = max(1, int(per_minute)) if per_minute else 0
-        self._window_s = 60.0 * self._count / per_minute if per_minute else 0.0
-        self._clock, self._sleep = clock, sleep
-        self._times = SharedValue(file)
-
-    def _change(self, change: Callable[[_Times], _Times]) -> _Times:
-        times: _Times = self._times.change(lambda kept: change(kept or _Times(due=[], closed_until=0.0)))
-        return times
-
-    def hold(self, wait_s: float) -> None:
-        """Send nothing for the next `wait_s` seconds."""
-        until = self._clock() + wait_s
-        self._change(lambda times: {**times, "closed_until": max(times["closed_until"], until)})
-
-    @property
-    def paused_s(self) -> float:
-        """Seconds until requests may be sent again after `hold`."""
-        return max(0.0, self._change(lambda times: times)["closed_until"] - self._clock())
-
-    def wait(self) -> None:
-        """Block until the next request may be sent."""
-        now = due = self._clock()
-
-        def enter(times: _Times) -> _Times:
-            nonlocal due
-            due = max(now, times["closed_until"])
-            if not self._count:
-                return times
-            if len(times["due"]) >= self._count:
-                due = max(due, times["due"][-self._count] + self._window_s)
-            return {**times, "due": [*times["due"], due][-self._count :]}
-
-        self._change(enter)
-        if due > now:
-            self._sleep(due - now)
-        while (paused_s := self.paused_s) > 0:  # a server asked to wait in the meantime
-            self._sleep(paused_s)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl import DataError
+from iglu_marl.agents.llm.messages import Reply
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
 
 FORMAT, VERSION = "iglu_marl llm reply", 1
@@ -32,42 +33,42 @@ class ReplyCache:
         name = hashlib.sha256(text.encode("ascii")).hexdigest()
         return self.folder / name[:2] / f"{name}.json"
 
-    def find(self, asked: Any) -> dict[str, Any] | None:
-        """Return the cached reply, {"text": str, "cut": bool, "kept": tokens, "served": str}, or None."""
+    def find(self, asked: Any) -> Reply | None:
+        """Return the cached reply, or None."""
         path = self.path_of(asked)
         try:
             with path.open("rb") as file:
                 content = file.read(_LARGEST + 1)
-            kept = json.loads(content)
-            reply = kept["reply"]
-            whole = (
-                (kept["format"], kept["version"], kept["request"]) == (FORMAT, VERSION, path.stem)
-                and type(reply["text"]) is str
-                and reply["text"].encode("utf-8")
-                and type(reply["cut"]) is bool
+            entry = json.loads(content)
+            if (entry["format"], entry["version"], entry["request"]) != (FORMAT, VERSION, path.stem):
+                return None
+            stored = entry["reply"]
+            text, cut, kept = stored["text"], stored["cut"], tuple(stored.get("kept", (0, 0)))
+            is_whole = type(text) is str and text.encode("utf-8") and type(cut) is bool
+            if not is_whole or [type(number) for number in kept] != [int, int] or min(kept) < 0:
+                return None
+            left_out = tuple(map(str, stored.get("left_out", ())))
+            served = str(stored.get("served", ""))
+            return Reply(
+                text, cut=cut, kept=(kept[0], kept[1]), served=served, left_out=left_out, cached=True
             )
-            kept = tuple(reply.get("kept", (0, 0)))  # entries of earlier versions have neither
-            whole = whole and [type(number) for number in kept] == [int, int] and min(kept) >= 0
-            found = {
-                "text": reply["text"],
-                "cut": reply["cut"],
-                "kept": kept,
-                "served": str(reply.get("served", "")),
-            }
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             _log.info("the cached reply %s is ignored: %s", path, type(error).__name__)
             return None
-        return found if whole else None
 
-    def keep(
-        self, asked: Any, text: str, cut: bool, kept: tuple[int, int] = (0, 0), served: str = ""
-    ) -> None:
-        """Store a reply. kept: tokens sent and received for it. served: see `Reply`."""
+    def keep(self, asked: Any, reply: Reply) -> None:
+        """Store a reply that a server has sent."""
         path = self.path_of(asked)
-        reply = {"text": text, "cut": cut, "kept": kept, "served": served}
-        entry = {"format": FORMAT, "version": VERSION, "request": path.stem, "reply": reply}
+        stored = {
+            "text": reply.text,
+            "cut": reply.cut,
+            "kept": (reply.prompt_tokens, reply.completion_tokens),
+            "served": reply.served,
+            "left_out": reply.left_out,
+        }
+        entry = {"format": FORMAT, "version": VERSION, "request": path.stem, "reply": stored}
         try:
             private_folder(self.folder)
             path.parent.mkdir(exist_ok=True)

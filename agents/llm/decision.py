@@ -1,7 +1,7 @@
 """Decisions of LLM agents: send a request, read the reply, repeat the request if it was unreadable, count.
 
-A decision is a generator that yields requests and receives replies. So an agent can decide alone, in the
-background while the game continues, or in one batch with the agents of other games.
+A decision is a generator that yields requests and receives replies. So an agent can decide at once, or in the
+background while the game continues.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -236,28 +237,18 @@ def check_vocabulary(codec: Codec, text: str, limit: int) -> None:
         raise Unreadable(f"it has {count} words, expected at most {limit}")
 
 
-class BackgroundCall(threading.Thread):
-    """Work in progress; a daemon thread, so that leaving a game does not wait for a server."""
+def _in_background(work: Callable[[], Result]) -> Future[Result]:
+    """Do work in a daemon thread, so that leaving a game does not wait for a server."""
+    future: Future[Result] = Future()
 
-    def __init__(self, work: Callable[[], Any]) -> None:
-        super().__init__(daemon=True)
-        self.work = work
-        self._result: Any = None
-        self._error: Exception | None = None
-        self.start()
-
-    def run(self) -> None:
-        """Do the work."""
+    def run() -> None:
         try:
-            self._result = self.work()
+            future.set_result(work())
         except Exception as error:
-            self._error = error
+            future.set_exception(error)
 
-    def result(self) -> Any:
-        """Return the result of work that has ended, or raise its error."""
-        if self._error is not None:
-            raise self._error
-        return self._result
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 class ModelUser:
@@ -309,7 +300,7 @@ class Decider(ModelUser, ABC):
 
     background = False
     _decision: Decision | None = None
-    _call: BackgroundCall | None = None
+    _call: Future[list[Reply]] | None = None
 
     @abstractmethod
     def decide(self, observation: Any) -> Decision:
@@ -328,12 +319,12 @@ class Decider(ModelUser, ABC):
 
         """
         if not self.background:
-            return act_together([self], [observation])[0]
+            return completed(self.client.backend, self.decide(observation))
         if self._decision is None:
             self._decision = self.decide(observation)
             return self._advance(None)
         assert self._call is not None
-        if self._call.is_alive():
+        if not self._call.done():
             return self.wait_action()
         try:
             (reply,) = self._call.result()
@@ -351,7 +342,7 @@ class Decider(ModelUser, ABC):
             if isinstance(end, StopIteration):
                 return end.value
             raise
-        self._call = BackgroundCall(partial(self.client.backend.complete, [request]))
+        self._call = _in_background(partial(self.client.backend.complete, [request]))
         return self.wait_action()
 
     @property
@@ -377,34 +368,3 @@ def completed(backend: Backend, decision: Generator[ChatRequest, Reply, Result])
             replies = backend.complete([decision.send(replies[0])])
         except StopIteration as end:
             return end.value
-
-
-def act_together(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any]:
-    """Return the actions of the LLM agents of several games; requests go to each backend as one batch.
-
-    The result is that of separate calls of `act` (with a local model: up to rounding).
-    """
-    if len(agents) != len(observations):
-        raise AgentError(f"{len(agents)} agents and {len(observations)} observations, expected one for each")
-    actions: list[Any] = [None] * len(agents)
-    decisions = [agent.decide(seen) for agent, seen in zip(agents, observations, strict=True)]
-    waiting: dict[int, ChatRequest] = {}
-
-    def advance(number: int, reply: Reply | None) -> None:
-        try:
-            waiting[number] = decisions[number].send(reply)
-        except StopIteration as end:
-            actions[number] = end.value
-
-    for number in range(len(agents)):
-        advance(number, None)
-    while waiting:
-        asked, batches = dict(waiting), dict[int, list[int]]()
-        waiting.clear()
-        for number in asked:
-            batches.setdefault(id(agents[number].client.backend), []).append(number)
-        for numbers in batches.values():
-            replies = agents[numbers[0]].client.backend.complete([asked[number] for number in numbers])
-            for number, reply in zip(numbers, replies, strict=True):
-                advance(number, reply)
-    return actions

@@ -78,13 +78,20 @@ class RequestFailure(str, Enum):
     def is_final(self) -> bool:
         """Whether every further request would fail in the same way."""
         kind = RequestFailure
-        return self in (kind.REFUSED, kind.NO_CREDIT, kind.NOT_FOUND, kind.REDIRECTED, kind.UNSUITABLE)
+        return self in (
+            kind.REFUSED,
+            kind.NO_CREDIT,
+            kind.NOT_FOUND,
+            kind.REDIRECTED,
+            kind.UNSUITABLE,
+            kind.TOO_LONG,
+        )
 
     @property
     def is_of_model(self) -> bool:
         """Whether the model is responsible; otherwise the service is."""
         kind = RequestFailure
-        return self in (kind.FILTERED, kind.DECLINED, kind.INVALID, kind.EMPTY, kind.TOO_LONG)
+        return self in (kind.FILTERED, kind.DECLINED, kind.INVALID, kind.EMPTY)
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ class Reply:
         cut: whether the reply reached its length limit.
         kept: tokens sent and received for a reply from the cache, when it was made.
         served: what the server said about the model: its name, a fingerprint, and the server's software.
+        left_out: parameters of the request that were left out, since the server rejects them.
 
     """
 
@@ -115,6 +123,7 @@ class Reply:
     cut: bool = False
     kept: tuple[int, int] = (0, 0)
     served: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @runtime_checkable

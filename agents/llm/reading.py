@@ -32,7 +32,8 @@ _ANSWER = re.compile(r"</?(?:answer|output)>|<\|(?:begin|end)_of_solution\|>", r
 _OPENING = re.compile(r'\{\s*"|\[\s*\{')  # of an object with a key, or of a list of objects
 # Text before an object that marks it as an example; _OF_EXAMPLE leaves open which of two objects is one.
 _EXAMPLE = re.compile(
-    r"(?:\b(?:for (?:example|instance)|an(?:other)? example|e\.g\.)|^\W*examples?\b)[^\n.!?]*\s*\Z",
+    r"(?:\b(?:for (?:example|instance)|an(?:other)? example|e\.g\.|(?:as|from|of|in) (?:your|the) (?:examples?|prompt))"
+    r"|^\W*examples?\b)[^\n.!?]*\s*\Z|^[ \t]*>[^\n]*\Z",
     re.I | re.M,
 )
 _OF_EXAMPLE = re.compile(r"\bexamples?\b[^\n.!?]*\s*\Z", re.I)
@@ -194,10 +195,9 @@ def text_of_content(content: Any) -> str | None:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        parts = [
-            part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"
-        ]
-        return "".join(part for part in parts if isinstance(part, str))
+        parts = [part for part in content if isinstance(part, dict)]
+        texts = [part.get("text") for part in parts if part.get("type") in ("text", "output_text")]
+        return "".join(text for text in texts if isinstance(text, str))
     return None
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from iglu_marl import ConfigError
-from iglu_marl.core.arguments import as_flag, check_option
+from iglu_marl.core.arguments import as_count, as_flag, as_number, check_option
 
 PREFIX = "IGLU_MARL_LLM_"
 VIEWS = ("layers", "coordinates", "auto", "picture")
@@ -21,15 +21,23 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 THINKING = ("auto", "on", "off")
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-RESERVED = ("messages", "model", "n", "stream", "max_tokens", "max_completion_tokens")
+RESERVED = (
+    "messages", "model", "n", "stream", "stream_options", "max_tokens", "max_completion_tokens"
+)  # fmt: skip
 KEY_AT = PREFIX + "KEY_AT_"  # followed by the host: the key for that endpoint
 _LONGEST = 10**9
 LINE_TOKENS, JSON_TOKENS = 10, 40  # of an edit, at most
 WORD_TOKENS = 160  # for what is said beside edits
 
 
-def _setting(default: Any, text: str, least: float | None = None, most: float | None = None) -> Any:
-    metadata = {"doc": text, "least": least, "most": most}
+def _setting(
+    default: Any,
+    text: str,
+    least: float | None = None,
+    most: float | None = None,
+    known: tuple[str, ...] = (),
+) -> Any:
+    metadata = {"doc": text, "least": least, "most": most, "known": known}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -45,15 +53,19 @@ class LLMSettings:
 
     model: str = _setting("", "name or folder of the model; at an endpoint, its name there")
     endpoint: str = _setting(
-        "", "base address of an OpenAI-compatible server, `https://…/v1`; empty: a local model (transformers)"
+        "",
+        "base address of an OpenAI-compatible server, `https://…/v1` (Azure: with `?api-version=…`); empty: a local "
+        "model (transformers)",
     )
     view: str = _setting(
         "layers",
         "how target and build are shown: " + ", ".join(VIEWS) + "; auto is the shorter of the first two",
+        known=VIEWS,
     )
     changes: str = _setting(
         "auto",
         "whether the architect is shown a list of the remaining changes: auto (not with pictures), shown, hidden",
+        known=CHANGES,
     )
     temperature: float = _setting(0.0, "0: greedy decoding; else replies are sampled, by the seed", 0.0, 10.0)
     top_p: float = _setting(1.0, "sample from the likeliest tokens of this total probability", 1e-6, 1.0)
@@ -75,29 +87,31 @@ class LLMSettings:
     prompts: str = _setting("", "folder with your own prompt files (architect.txt, builder.txt)")
     transcript: str = _setting("", "file to which every chat and reply is appended (JSON lines)")
     # -- local models
-    device: str = _setting("auto", "local: " + ", ".join(DEVICES))
-    dtype: str = _setting("auto", "local: " + ", ".join(DTYPES) + "; auto is bfloat16 on cuda, else float32")
+    device: str = _setting("auto", "local: " + ", ".join(DEVICES), known=DEVICES)
+    dtype: str = _setting(
+        "auto", "local: " + ", ".join(DTYPES) + "; auto is bfloat16 on cuda, else float32", known=DTYPES
+    )
     adapter: str = _setting("", "local: folder or name of an adapter (LoRA) for the model; needs peft")
-    thinking: str = _setting("auto", "local: `enable_thinking` of the chat template: auto (not set), on, off")
+    thinking: str = _setting(
+        "auto", "local: `enable_thinking` of the chat template: auto (not set), on, off", known=THINKING
+    )
     batch_size: int = _setting(8, "local: maximal number of chats per batch", 1, 4096)
     # -- endpoints
     key_variable: str = _setting(PREFIX + "KEY", "environment variable that holds the key")
     pictures: bool = _setting(False, 'the model reads pictures; `view="picture"` needs it')
-    limit_field: str = _setting(
-        "max_tokens", "the server's name of `reply_tokens`; others: max_completion_tokens"
+    headers: Mapping[str, Any] = _setting(
+        {}, "additional headers, as JSON; a value `$NAME` is that of an environment variable"
     )
     extra: Mapping[str, Any] = _setting({}, "additional fields of the request, as JSON; null removes one")
     insecure: bool = _setting(False, "allow sending the key unencrypted (http) to another machine")
-    connect_timeout_s: float = _setting(10.0, "limit for connecting", 1e-3, 86_400)
-    timeout_s: float = _setting(120.0, "limit for a whole answer", 1e-3, 86_400)
+    timeout_s: float = _setting(
+        600.0, "limit for a whole answer; a later one is not requested again", 1e-3, 86_400
+    )
     retries: int = _setting(4, "number of retries after transient failures", 0, 100)
-    backoff_s: float = _setting(1.0, "wait before the first retry; doubles each time, ± 50 %", 0, 3600)
     max_wait_s: float = _setting(
         60.0, "longest wait; if a server asks for more, the request fails", 0, 86_400
     )
-    requests_per_minute: float = _setting(0.0, "0: no limit", 0, 1e6)
     concurrency: int = _setting(4, "maximal number of requests at once", 1, 256)
-    reply_bytes: int = _setting(4_000_000, "maximal length of an answer", 100, _LONGEST)
     cache: str = _setting("", 'folder of cached replies; empty: the user\'s cache folder; "off": no cache')
     # -- budget
     max_total_tokens: int = _setting(0, "limit of tokens sent and received; 0: no limit", 0, 10**15)
@@ -112,22 +126,16 @@ class LLMSettings:
             object.__setattr__(self, part.name, _check_value(part, getattr(self, part.name)))
         if not self.model:
             raise ConfigError(f"model is empty, expected a model's name or folder: model=…, or {PREFIX}MODEL")
-        for name, known in (
-            ("view", VIEWS),
-            ("changes", CHANGES),
-            ("device", DEVICES),
-            ("dtype", DTYPES),
-            ("thinking", THINKING),
-        ):
-            check_option(name, getattr(self, name), known)
         if self.endpoint:
             _check_address(self.endpoint)
         if self.view == "picture" and not self.pictures:
             raise ConfigError(
                 f"view is 'picture', expected an endpoint that reads pictures: pictures=True ({PREFIX}PICTURES=1)"
             )
-        if odd := [name for name in self.extra if name in (*RESERVED, self.limit_field)]:
+        if odd := [name for name in self.extra if name in RESERVED]:
             raise ConfigError(f"extra has {odd[0]!r}, which other settings determine; expected other fields")
+        if odd := [name for name, value in self.headers.items() if not isinstance(value, str)]:
+            raise ConfigError(f"headers has {odd[0]!r}, expected texts as values")
         if self.structured and not self.endpoint:
             raise ConfigError("structured is True, expected an endpoint: local models do not support schemas")
         if self.max_cost and not (self.prompt_price or self.reply_price):
@@ -167,6 +175,49 @@ class LLMSettings:
         needed = WORD_TOKENS + self.max_edits * (JSON_TOKENS if self.structured else LINE_TOKENS)
         return (self.reply_tokens or needed) + self.reasoning_tokens
 
+    @property
+    def base_url(self) -> str:
+        """The address of the endpoint without its query."""
+        return self.endpoint.partition("?")[0].rstrip("/")
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query of the endpoint's address."""
+        return dict(parse_qsl(urlsplit(self.endpoint).query))
+
+    def request_headers(self) -> dict[str, str]:
+        """Return the headers of a request. Raises `ConfigError`, without the key, if it must not be sent."""
+        secrets, parts = self._secrets(), urlsplit(self.endpoint)
+        for origin, secret in secrets.items():
+            if not (secret.isascii() and secret.isprintable()) or secret.startswith("$") or " " in secret:
+                raise ConfigError(
+                    f"the key in {origin} is not set, or has spaces or characters that are not printable ASCII"
+                )
+            if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
+                raise ConfigError(
+                    f"the key in {origin} would go unencrypted to {parts.hostname}: expected an https address, "
+                    f"no key, or insecure=True ({PREFIX}INSECURE=1)"
+                )
+        headers = {name: secrets.get(name, text) for name, text in self.headers.items()}
+        if key := secrets.get(self.key_variable):
+            headers |= {"api-key": key} if self.query else {"Authorization": f"Bearer {key}"}
+        return headers
+
+    def _secrets(self) -> dict[str, str]:
+        """Return the key, by its environment variable, and the headers that are environment variables."""
+        secrets = {
+            name: os.path.expandvars(text) for name, text in self.headers.items() if text.startswith("$")
+        }
+        key = os.environ.get(self.key_variable, "").strip()
+        return {**secrets, self.key_variable: key} if key else secrets
+
+    def redact(self, text: str) -> str:
+        """Return a text with `[key]` in place of secrets."""
+        for secret in self._secrets().values():
+            if len(secret) >= 4:
+                text = re.sub(re.escape(secret), "[key]", text, flags=re.IGNORECASE)
+        return text
+
     def describe(self) -> dict[str, Any]:
         """Return the settings that determine the behaviour, JSON-ready; without time limits and budget."""
         names = (
@@ -174,7 +225,7 @@ class LLMSettings:
             "context_tokens structured view changes history attempts max_edits extra"
         )
         found: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in names.split()}))
-        return found
+        return {**found, "headers": sorted(self.headers)}
 
     def __hash__(self) -> int:
         return hash(json.dumps(dataclasses.asdict(self), sort_keys=True))
@@ -207,18 +258,20 @@ def _check_value(part: Any, value: Any) -> Any:
     if part.type == "str":
         if not isinstance(value, (str, os.PathLike)):
             raise ConfigError(f"{name} is {value!r:.80}, expected a text")
+        if part.metadata["known"]:
+            check_option(name, value, part.metadata["known"])
         return os.fspath(value)
     if part.type == "bool":
         return as_flag(name, value)
-    whole = part.type == "int"
     low, high = part.metadata["least"], part.metadata["most"]
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ConfigError(f"{name} is {value!r:.80}, expected a number")
-    if (whole and value != int(value)) or not low <= value <= high:
-        raise ConfigError(
-            f"{name} is {value!r}, expected {'an integer' if whole else 'a number'} {low}..{high}"
+    if part.type == "int":
+        return as_count(
+            name, int(value) if isinstance(value, float) and value == value // 1 else value, low, high
         )
-    return int(value) if whole else float(value)
+    number = as_number(name, value, high)
+    if number < low:
+        raise ConfigError(f"{name} is {value!r}, expected a number in {low:g}..{high:g}")
+    return number
 
 
 def _parse_variable(part: Any, text: str, variable: str) -> Any:
@@ -240,7 +293,8 @@ def _check_address(address: str) -> None:
     """Raise `ConfigError` unless it is a plain base address; the text does not repeat possible secrets."""
     try:
         parts = urlsplit(address)
-        secret = bool(parts.username or parts.password or parts.query or parts.fragment)
+        odd = parts.query and not re.fullmatch(r"api-version=[\w.-]{1,40}", parts.query)
+        secret = bool(parts.username or parts.password or odd or parts.fragment)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         secret, usable = False, False

@@ -38,6 +38,9 @@ class Stats:
     clipped: int = 0  # messages longer than the game allows
     forgotten: int = 0  # utterances that did not fit into a chat
     failures: Counter[str] = field(default_factory=Counter)  # counts by `RequestFailure`, and "unreadable"
+    left_out: Counter[str] = field(
+        default_factory=Counter
+    )  # requests without a parameter, since the server rejects it
 
     def count(self, reply: Reply, cost: float) -> None:
         """Count a reply."""
@@ -50,6 +53,7 @@ class Stats:
         self.kept_tokens += sum(reply.kept)
         self.cost += cost
         self.cut += reply.cut
+        self.left_out.update(reply.left_out)
         if reply.failure is not None:
             self.failures[reply.failure.value] += 1
             self.over_budget += reply.failure is RequestFailure.OVER_BUDGET
@@ -57,7 +61,8 @@ class Stats:
     def as_dict(self) -> dict[str, Any]:
         """The counts, JSON-ready."""
         found = {part.name: getattr(self, part.name) for part in dataclasses.fields(self)}
-        return {**found, "cost": round(self.cost, 9), "failures": dict(sorted(self.failures.items()))}
+        counts = {name: dict(sorted(found[name].items())) for name in ("failures", "left_out")}
+        return {**found, "cost": round(self.cost, 9), **counts}
 
     def add(self, other: Stats) -> None:
         """Add the counts of `other`."""

@@ -1,4 +1,4 @@
-"""`iglu-marl llm`: training data with verifiable targets for language models, and their benchmark."""
+"""`iglu-marl llm`: training data with verifiable targets for language models, a quick check, and their benchmark."""
 
 from __future__ import annotations
 
@@ -69,6 +69,50 @@ def export_prompts(
     console = text_console(as_json)
     counts = ", ".join(f"{number:,} {name}" for name, number in found.items())
     console.print(f"{counts}: {output}")
+
+
+def check_model(
+    model: Annotated[str, Argument(help="Model name, llm:MODEL@ENDPOINT, or llm for the usual one.")] = "llm",
+    role: Annotated[str, opt.choice("builder", "architect", about="role of the model")] = "builder",
+    count: Annotated[
+        int | None, opt.integer(1, "Number of requests (default: 60), or structures (20).")
+    ] = None,
+    seed: opt.Seed = 0,
+    endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
+    concurrency: opt.Concurrency = None,
+    as_json: opt.Json = False,
+) -> bool:
+    """Check quickly whether a model is good enough as builder, as reader of the scripted builder, or as architect.
+
+    Exit code 1 if the service spoilt games.
+
+    Examples: iglu-marl llm check MODEL --llm-endpoint http://localhost:8000/v1
+    """
+    from iglu_marl.agents.llm.named import NamedModel
+    from iglu_marl.core.tables import Table, markdown_table
+    from iglu_marl.text.check import check_model as check
+
+    name = model if model == "llm" or model.startswith(NamedModel.PREFIX) else f"{NamedModel.PREFIX}{model}"
+    maker = NamedModel(None, "", None) if name == "llm" else NamedModel.of(name, None)
+    console, settings = text_console(as_json), maker.settings()
+    checked = check(settings, role, count, seed)
+    stats = checked.stats
+    about = {"model": settings.model, "role": role, **checked._asdict(), "stats": stats.as_dict()}
+    print_json(as_json, about)
+    heads = ["", *checked.shares["the model"]]
+    rows = [[player, *(f"{share:.0%}" for share in row.values())] for player, row in checked.shares.items()]
+    console.print(*markdown_table(Table(heads, rows)).split("\n"), sep="\n")
+    console.print(
+        f"{stats.requests} requests, {stats.prompt_tokens:,} tokens sent and {stats.completion_tokens:,} received, "
+        f"cost {stats.cost:.4g}, {checked.seconds:.0f} s"
+    )
+    if stats.left_out:
+        console.print(f"Left out, since the server rejects it: {', '.join(sorted(stats.left_out))}")
+    if checked.failed:
+        console.print(f"{checked.failed} failed: {', '.join(map(str, stats.failures))}")
+    console.print(f"Advice: {checked.advice}.")
+    return not checked.failed
 
 
 def run_benchmark(

@@ -199,14 +199,14 @@ _TEAM_COLUMNS = (
 )
 _MODEL_COLUMNS = (
     *("architect", "builder", "role", "games", "requests", "cache_hits", "retries", "prompt_tokens"),
-    *("completion_tokens", "cost", "no_ops", "gave_up", "cut", "clipped", "failures"),
+    *("completion_tokens", "cost", "no_ops", "gave_up", "cut", "clipped", "failures", "left_out"),
 )
 
 
 def _model_rows(models: Iterable[dict[str, Any]]) -> list[list[str]]:
     return [
         [
-            by_kind(entry[name]) if name == "failures" else _number(entry.get(name, 0))
+            by_kind(entry.get(name, {})) if name in ("failures", "left_out") else _number(entry.get(name, 0))
             for name in _MODEL_COLUMNS
         ]
         for entry in models

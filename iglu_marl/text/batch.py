@@ -36,18 +36,37 @@ class TextGames:
         return list(messages), list(rewards), list(done), list(infos)
 
 
+Turn = tuple[list[ChatMessage], Any, float]
+"""A chat, the reply to it, and its reward."""
+
+
 @dataclass
 class PlayedGame:
-    """A finished game: (chat, reply, reward) of each turn, and the last info."""
+    """A finished game: the turns of all agents of the model, and the info after each."""
 
     seed: int
-    turns: list[tuple[list[ChatMessage], Any, float]] = field(default_factory=list)
-    info: dict[str, Any] = field(default_factory=dict)
+    turns: list[Turn] = field(default_factory=list)
+    infos: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """The last info."""
+        return self.infos[-1]
 
     @property
     def total(self) -> float:
         """The sum of the rewards."""
         return sum(reward for _, _, reward in self.turns)
+
+    @property
+    def traces(self) -> dict[str, list[Turn]]:
+        """The turns of each agent, in which a reward is all that it gets until its next reply."""
+        traces: dict[str, list[Turn]] = {}
+        for (chat, reply, _), info in zip(self.turns, self.infos, strict=True):
+            traces.setdefault(info["agent"], []).append((chat, reply, 0.0))
+            for agent, turns in traces.items():
+                turns[-1] = (*turns[-1][:2], turns[-1][2] + info["rewards"][agent])
+        return traces
 
 
 async def play_async(
@@ -77,8 +96,9 @@ async def play_async(
                 agent = game.agent
                 chat = [*chats.get(agent, ()), *messages] if game.observations == "delta" else messages
                 reply = await answer(chat)
-                messages, reward, done, found.info = game.step(reply)
+                messages, reward, done, info = game.step(reply)
                 found.turns.append((chat, reply, reward))
+                found.infos.append(info)
                 said = reply if isinstance(reply, dict) and "content" in reply else str(reply)
                 answered = said if isinstance(said, dict) else {"role": "assistant", "content": said}
                 chats[agent] = [*chat, answered]

@@ -35,7 +35,7 @@ from iglu_marl.text.seats import TextSeat, block_counts
 ROLES = ("builder", "architect", "both")
 REWARDS = ("change_f1", "intersection")
 OBSERVATIONS = ("full", "delta")
-ANSWERS = ("json", "tools")
+ANSWERS = ("json", "lines", "tools")
 MESSAGE_LENGTH = 200
 QUESTION_COST, ERROR_COST = 0.02, 0.1  # a whole game is worth 1
 PICTURE = (256, 256)  # height and width of the builder's view
@@ -70,7 +70,8 @@ class TextGame:
         tasks: anything that `iglu_marl.evaluation.tasks_of` accepts; "random" samples structures of up to 8 blocks.
             None: those of the team, if it has some, else "random".
         observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
-        answers: format that the rules ask for, "json" (an architect: the plain message) or "tools"; both are read.
+        answers: format that the rules ask for, "json" or "lines" (an architect: the plain message), or "tools"; all are
+            read.
         view: how builds are shown: "layers", "coordinates", "auto", or "picture": pictures of the build and of the
             builder's view, as parts of a message.
         show_changes: whether an architect sees the remaining changes, as instructions that it could copy.
@@ -214,8 +215,10 @@ class TextGame:
                 {"say": ""}; or a list of edits, as JSON objects or `Edit`.
 
         Returns:
-            The next chat and the outcome. `info` has score, gain, completed, truncated, problem (why the reply could
-            not be used), role and agent (of the reply), said, edits (their number), replies and task.
+            The next chat, the reward of the reply's agent, and the outcome. `info` has score, gain, completed,
+            truncated, problem (why the reply could not be used), role and agent (of the reply), said, edits (their
+            number), replies, task, and `rewards` of all agents of the model: they share gains, each pays for its own
+            reply.
 
         Raises:
             StateError: if no game is in progress.
@@ -248,16 +251,17 @@ class TextGame:
                 self._next_turn(seat, said)
             gain, completed = self.score - before, self.completed
         truncated = not completed and len(self._replies) >= self._limit
+        rewards = {one.agent: self._reward(gain) - cost * (one is seat) for one in self._seats}
         info = {
             "role": role.value, "agent": seat.agent, "score": self.score, "gain": gain, "completed": completed,
             "truncated": truncated, "problem": problem, "said": said, "edits": made, "replies": len(self._replies),
-            "task": self.task.task_id,
+            "task": self.task.task_id, "rewards": rewards,
         }  # fmt: skip
         over = completed or truncated
         messages = [] if over else self._chat()
         if over:
             self._replies = None
-        return messages, self._reward(gain) - cost, over, info
+        return messages, rewards[seat.agent], over, info
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""

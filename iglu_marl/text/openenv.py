@@ -48,7 +48,10 @@ class ArchitectAction(Action):
 
 
 class GameObservation(Observation):
-    """The next chat (empty if the game is over) and its agent, and the outcome of the last reply."""
+    """The next chat (empty if the game is over) and its agent, and the outcome of the last reply.
+
+    `rewards` are those of all agents of the model, `reward` that of the agent of the last reply.
+    """
 
     agent: str = ""
     messages: list[ChatMessage] = Field(default_factory=list)
@@ -56,6 +59,7 @@ class GameObservation(Observation):
     completed: bool = False
     truncated: bool = False
     problem: str = ""
+    rewards: dict[str, float] = Field(default_factory=dict)
 
 
 ACTIONS: dict[str, type[Action]] = {
@@ -87,7 +91,7 @@ class GameEnvironment(Environment):
         """Take a reply. Raises `StateError` if no game is in progress."""
         messages, reward, done, info = self._game.step(action.model_dump(exclude={"metadata"}))
         self._state.step_count += 1
-        outcome = {name: info[name] for name in ("score", "completed", "truncated", "problem")}
+        outcome = {name: info[name] for name in ("score", "completed", "truncated", "problem", "rewards")}
         return GameObservation(messages=messages, agent=self._game.agent, reward=reward, done=done, **outcome)
 
     @property

@@ -6,50 +6,72 @@
 'DIALOGUE SO FAR (newest last)'
 
 TRL is not imported. Every row of the dataset has a `seed` (see `rows`), so that the rollouts of a group play the same
-game. The reward is the sum over all turns of the game.
+game. The reward is the sum over all turns of the game; where another model plays the other role, that of the own one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.text.game import TextGame
+from iglu_marl.text.game import ChatMessage, TextGame
 
+Answer = Callable[[list[ChatMessage]], str]
 OVER = "The game is over."
 
 
 class _Environment:
     _role: Role
 
-    def __init__(self, game: Any = None, **options: Any) -> None:
+    def __init__(self, game: Any = None, other: Answer | None = None, **options: Any) -> None:
         if options.get("view") == "picture":
             raise ConfigError("view is 'picture', expected a text: tools of TRL return no pictures")
-        own = {**options, "role": self._role.value, "observations": "delta", "answers": "tools"}
+        role = self._role.value if other is None else "both"
+        own = {**options, "role": role, "observations": "delta", "answers": "tools"}
         self._game = TextGame(**own) if game is None else game
+        self._other, self._others_chat = other, list[ChatMessage]()
         self._earned, self._over = 0.0, True
 
     def reset(self, seed: int = 0, **row: Any) -> str:
         """Start the game of a row, and return the end of its prompt."""
-        self._earned, self._over = 0.0, False
-        return str(self._game.reset(int(seed))[-1]["content"])
+        self._earned, self._over, self._others_chat = 0.0, False, []
+        return self._own_turn(self._game.reset(int(seed)))
 
     def get_reward(self) -> float:
-        """Return the sum of the rewards of the game so far."""
+        """Return the sum of the own rewards of the game so far."""
         return self._earned
 
     def _step(self, reply: Any) -> str:
-        if self._over:
-            return OVER
-        messages, reward, self._over, _ = self._game.step(reply)
-        self._earned += reward
+        return OVER if self._over else self._own_turn(self._play(reply))
+
+    def _play(self, reply: Any) -> list[ChatMessage]:
+        messages, _, self._over, info = self._game.step(reply)
+        rewards: dict[str, float] = info["rewards"]
+        self._earned += sum(reward for agent, reward in rewards.items() if agent.startswith(self._role.value))
+        return messages
+
+    def _own_turn(self, messages: list[ChatMessage]) -> str:
+        """Let the other model reply until it is the own turn, and return the newest part of the own chat."""
+        while self._other is not None and not self._over and self._game.turn is not self._role:
+            self._others_chat += messages
+            reply = self._other(self._others_chat)
+            self._others_chat.append({"role": "assistant", "content": reply})
+            messages = self._play(reply)
         return OVER if self._over else str(messages[-1]["content"])
 
 
 class BuilderEnvironment(_Environment):
-    """The model builds. options: those of `TextGame`; or `game`, a `RemoteGame` with "delta" and "tools"."""
+    """The model builds.
+
+    Args:
+        game: a `RemoteGame` with "delta" and "tools".
+        other: replies to the chats of the architect instead of a partner: another model, which may learn by an
+            `ArchitectEnvironment` in turn.
+        options: those of `TextGame`.
+
+    """
 
     _role = Role.BUILDER
 
@@ -68,7 +90,7 @@ class BuilderEnvironment(_Environment):
 
 
 class ArchitectEnvironment(_Environment):
-    """The model instructs a builder. game, options: as of `BuilderEnvironment`."""
+    """The model instructs a builder. game, other, options: as of `BuilderEnvironment`."""
 
     _role = Role.ARCHITECT
 
@@ -97,7 +119,7 @@ def rows(
     smallest_first: a curriculum, in the order of the number of blocks to change. options: those of the environment, on
     which its rules depend.
     """
-    game = environment(**options)._game
+    game = environment(**{**options, "other": None})._game
     rules = game.reset(0)[0]
 
     def size(seed: int) -> int:

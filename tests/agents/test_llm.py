@@ -27,8 +27,8 @@ from iglu_marl import AgentError, ConfigError, Pose, Role, Task, Utterance, eval
 from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, reading, world_text
 from iglu_marl.agents.llm.architect import examples as architect_examples
-from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
-from iglu_marl.agents.llm.decision import GIVE_UP_AFTER, act_together
+from iglu_marl.agents.llm.budget import Budget, TokenCount
+from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
 from iglu_marl.agents.llm.prompting import Prompts, quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, clip, read_message, read_order
 from iglu_marl.agents.llm.world_text import coordinates_text, describe_changes, describe_pose, layers_text
@@ -112,26 +112,6 @@ def test_the_scripted_ones_understand_and_are_understood() -> None:
     assert iglu_marl.play(env, {**pair(env, backend), "builder": builder}, seed=0).completed
     architect = ScriptedArchitect.for_env(env)
     assert iglu_marl.play(env, {**pair(env, backend), "architect": architect}, seed=0).completed
-
-
-def test_several_games_share_a_batch() -> None:
-    tasks = [task([(x, -1, z, 1 + x % 6)]) for x, z in ((0, 1), (1, 2), (3, -4))]
-    together, alone = ScriptedBackend(), ScriptedBackend()
-    seen, agents, single = [], [], []
-    for about in tasks:
-        env = game(iglu_marl.parallel_env, about)
-        seen.append(env.reset(seed=0)[0]["architect_0"])
-        agents.append(LLMArchitect.for_env(env, backend=together))
-        single.append(LLMArchitect.for_env(env, backend=alone))
-        for agent in (agents[-1], single[-1]):
-            agent.reset(Role.ARCHITECT, 5)
-    said = act_together(agents, seen)
-    assert said == [agent.act(part) for agent, part in zip(single, seen, strict=True)]
-    assert len(set(said)) == 3
-    assert (together.batches, alone.batches) == ([3], [1, 1, 1])
-    assert together.requests == alone.requests
-    with pytest.raises(AgentError, match="3 agents and 2"):
-        act_together(agents, seen[:2])
 
 
 def test_everything_follows_from_the_seed() -> None:
@@ -553,6 +533,9 @@ RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
         f"{RIGHT_ONE}\nFor example, a blue one would be {WRONG_ONE}.",
         f"```json\n{RIGHT_ONE}\n```\nAn example of another reply:\n```json\n{WRONG_ONE}\n```",
         f"For example {WRONG_ONE}. Here it is {RIGHT_ONE}",
+        f"{RIGHT_ONE}\nThis has the form of your example: {WRONG_ONE}",
+        f"{RIGHT_ONE}\nThe rules say, as in the prompt,\n```json\n{WRONG_ONE}\n```\n",
+        f"{RIGHT_ONE}\nYou wrote:\n> {WRONG_ONE}",
         edits(("air", 0, 0, 1), ("red", 2, 3, 1), ("air", 1, 1, 1)),
         edits(("red", 2, 3, 1), ("blue", 0, 0, 1), ("air", 0, 0, 1)),
     ],
@@ -976,46 +959,6 @@ def test_a_ledger_counts_over_runs_and_processes(tmp_path: Path) -> None:
         Budget(100, ledger=path)
     with pytest.raises(ConfigError, match="cannot be used"):
         Budget(100, ledger=path / "deeper")
-
-
-def test_a_rate_is_kept_by_several_together(tmp_path: Path) -> None:
-    now, went = [0.0], []
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    limits = [RateLimit(2, file=tmp_path / "rate", clock=lambda: now[0], sleep=sleep) for _ in range(2)]
-    for number in range(6):
-        limits[number % 2].wait()
-        went.append(now[0])
-    assert went == [0, 0, 60, 60, 120, 120]
-    limits[0].hold(500)
-    assert limits[1].paused_s == 500
-    (tmp_path / "rate").write_text("{")
-    with pytest.raises(ConfigError, match="rate"):
-        limits[1].wait()
-
-
-@pytest.mark.parametrize("per_minute", [3, 0.5])
-def test_the_rate_is_kept_in_every_minute(per_minute: float) -> None:
-    now, sent = [0.0], []
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    limit = RateLimit(per_minute, clock=lambda: now[0], sleep=sleep)
-    for _ in range(10):
-        limit.wait()
-        sent.append(now[0])
-        now[0] += 1.0
-    window = max(60.0, 60 / per_minute)
-    allowed = max(1, int(per_minute))
-    for start in sent:
-        assert sum(start <= at < start + window for at in sent) <= allowed
-    assert sent[-1] < window * 10 / allowed, "and no slower than that"
-    limit.hold(1000.0)
-    limit.wait()
-    assert now[0] >= 1000.0
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

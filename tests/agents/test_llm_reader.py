@@ -19,7 +19,6 @@ from benchmarks.dialogues import Follower
 from iglu_marl import AgentError, Role, Task, evaluate
 from iglu_marl.agents import ReplayArchitect, ScriptedArchitect, agents_for
 from iglu_marl.agents.llm import Reply, RequestFailure
-from iglu_marl.agents.llm.decision import act_together
 from iglu_marl.agents.llm.reader import AssistedBuilder, LLMReader
 from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.grid import blocks_to_grid
@@ -264,18 +263,16 @@ def test_the_name_takes_the_settings_of_the_environment(monkeypatch: pytest.Monk
     assert "unreachable" in str(agents["builder"].fault)
 
 
-def test_several_games_share_a_request() -> None:
+def test_the_model_is_shown_the_stock() -> None:
     backend = ScriptedBackend(lambda _: lines(TOWER))
-    builders = [AssistedBuilder(controls="flying", backend=backend) for _ in range(3)]
+    builder = AssistedBuilder(controls="flying", backend=backend)
     seen = {"dialog": f"<Architect> {ODD}", "agentPos": np.zeros(5), "grid": EMPTY.astype(np.int32)}
     seen["inventory"] = np.array([20.0, 20, 20, 20, 20, 7])
-    for builder in builders:
-        builder.reset(Role.BUILDER, 0)
-    act_together(builders, [seen] * 3)
-    assert backend.batches == [3]
+    builder.reset(Role.BUILDER, 0)
+    builder.act(seen)
     assert "red 7" in backend.requests[0].messages[1].text
     assert "say " not in backend.requests[0].messages[0].text, "a builder that cannot speak is not asked to"
-    assert all(builder.plan for builder in builders)
+    assert builder.plan
 
 
 @pytest.mark.parametrize(("said", "carried"), [("Place it where?", "place it where?"), ("Whither?", None)])

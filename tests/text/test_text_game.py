@@ -242,6 +242,36 @@ def test_games_wait_for_their_replies_together() -> None:
     assert [part["role"] for part in chat[:4]] == ["system", "user", "assistant", "user"]
 
 
+def test_two_roles_have_traces_and_rewards_of_their_own() -> None:
+    """They share what is built. Each pays for its own words, and the builder for a question."""
+    said = iter(
+        [
+            "Place a red block.",
+            "say Where?",
+            "Place a red block on the ground, at the centre.",
+            "place red at 0 0 1",
+        ]
+    )
+
+    async def answer(chat: list[ChatMessage]) -> str:
+        return next(said)
+
+    costs = {"word_cost": 0.01, "question_cost": 0.1, "answers": "lines"}
+    tasks = [Task("", [(0, -1, 0, 6)])]
+    (played,) = asyncio.run(play_async(answer, [0], role="both", tasks=tasks, **costs))
+    traces = played.traces
+    replies = {agent: [reply for _, reply, _ in turns] for agent, turns in traces.items()}
+    assert replies == {
+        "architect_0": ["Place a red block.", "Place a red block on the ground, at the centre."],
+        "builder_0": ["say Where?", "place red at 0 0 1"],
+    }
+    rewards = {agent: [reward for _, _, reward in turns] for agent, turns in traces.items()}
+    assert rewards["architect_0"] == pytest.approx([-0.04, 1 - 0.1])
+    assert rewards["builder_0"] == pytest.approx([-0.11, 1])
+    assert played.info["rewards"] == {"architect_0": 1.0, "builder_0": 1.0}
+    assert "architect" in traces["architect_0"][0][0][0]["content"]
+
+
 @pytest.mark.parametrize("observations", ["full", "delta"])
 def test_a_model_plays_all_agents_of_a_team(observations: str) -> None:
     """Each agent has a chat of its own, with its part of the target and its blocks."""

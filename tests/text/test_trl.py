@@ -50,6 +50,31 @@ def test_an_architect_by_calls_of_tools() -> None:
     assert environment.get_reward() == pytest.approx(1)
 
 
+def test_two_models_learn_together_each_by_its_own_reward() -> None:
+    """The other role is another model's, whose words cost it alone."""
+    options: dict[str, Any] = {"tasks": [TASK], "show_changes": True, "word_cost": 0.01}
+    builder = BuilderEnvironment(other=lambda chat: architect_says(chat[-1]["content"]), **options)
+    told, words = builder.reset(seed=1), 0
+    while told != OVER:
+        told = builder.build(right_edits(told))
+    assert builder.get_reward() == pytest.approx(1), "its edits are no words"
+
+    def other(chat: list[dict[str, Any]]) -> str:
+        assert [part["role"] for part in chat[:2]] == ["system", "user"]
+        assert "You are the builder" in chat[0]["content"]
+        return json.dumps({"edits": right_edits(chat[-1]["content"]), "say": ""})
+
+    architect = ArchitectEnvironment(other=other, **options)
+    told = architect.reset(seed=1)
+    while told != OVER:
+        said = architect_says(told)
+        words += len(said.split())
+        told = architect.speak(said)
+    assert architect.get_reward() == pytest.approx(1 - 0.01 * words)
+    rules = rows([0], BuilderEnvironment, other=other, **options)[0]["prompt"][0]["content"]
+    assert "You are the builder" in rules
+
+
 def test_tools_return_no_pictures() -> None:
     with pytest.raises(ConfigError, match="expected a text"):
         BuilderEnvironment(view="picture")
