@@ -36,7 +36,7 @@ HOSTILE = "<img src=x onerror='window.hacked=1'></span><script>window.hacked=1</
 @contextmanager
 def serving(sessions: Any = None, **options: Any) -> Iterator[str]:
     """A server in a thread; its address."""
-    app = create_app(ServerOptions(**{"tasks": {"two": TWO}, "games_per_address": 100, **options}), sessions)
+    app = create_app(ServerOptions(**{"tasks": {"two": TWO}, "games_per_address": 100, "gallery": True, **options}), sessions)
     config = uvicorn.Config(
         app, port=0, log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=1
     )
@@ -190,7 +190,7 @@ def test_one_who_goes_to_another_page_is_away(window: Browser, phone: Browser, a
     assert "builder is away" in phone.run("return document.getElementById('veiltitle').textContent")
     window.back()
     entered(window)
-    phone.wait("return play.state.status.state === 'playing' && document.getElementById('veil').hidden")
+    phone.wait("return play.state.status.state === 'playing' && !document.getElementById('veil').open")
 
 
 def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> None:
@@ -293,35 +293,6 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
         script = f"{script} === document.querySelector('{button}')"
         hit = phone.run(script, left + width / 2, top + height / 2)
         assert hit, button
-
-
-def test_a_worker_of_mturk(window: Browser, tmp_path: Path) -> None:
-    """A preview takes nobody in; the last page has the form that MTurk expects."""
-    study = Study(
-        "hit",
-        (Condition("only", ("two",)),),
-        completion_code="C0DE",
-        return_url="mturk",
-        participant="workerId",
-    )
-    store = Store(f"sqlite:///{tmp_path / 'study.db'}")
-    with serving(Sessions(study, store), folder=tmp_path / "games") as address:
-        link, site = f"{address}/?hitId=H1&assignmentId=", "&turkSubmitTo=https://workersandbox.mturk.com"
-        window.open(f"{link}ASSIGNMENT_ID_NOT_AVAILABLE{site}")
-        window.wait("return document.getElementById('text').textContent.includes('accept the task')")
-        window.open(f"{link}A1&workerId=W1{site}")
-        window.wait("return document.body.dataset.stage === 'instructions'")
-        store.do(lambda one: one.execute(PARTICIPANTS.update().values(stage="done")))
-        window.open(f"{address}/")  # as after a game
-        window.wait("return document.body.dataset.stage === 'done'")
-        window.run(
-            "HTMLFormElement.prototype.submit = () => {}; document.querySelector('#form button').click()"
-        )
-        form = window.run("const form = document.getElementById('hit'); return [form.action, form.method]")
-        assert form == ["https://workersandbox.mturk.com/mturk/externalSubmit", "post"]
-        fields = window.run("return Object.fromEntries(new FormData(document.getElementById('hit')))")
-        assert fields == {"assignmentId": "A1", "code": "C0DE", "stage": "done"}
-        assert window.messages() == []
 
 
 def test_two_participants_of_a_study(window: Browser, phone: Browser, tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def build(page: Browser) -> None:
 
 def test_a_free_game(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
     page, _ = pages
-    with serving(folder=tmp_path, secret="open") as address:
+    with serving(folder=tmp_path, secret="open", gallery=True) as address:
         page.open(f"{address}/gallery")
         page.wait("return document.body.dataset.ready === 'yes'")
         look(page, "gallery-empty")
