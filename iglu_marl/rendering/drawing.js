@@ -174,9 +174,9 @@ function paintMarks(painter, inside) {
   for (const [k, l] of [[-.5, -.5], [.5, -.5], [.5, .5], [-.5, .5]]) painter.stripe(k, l, -l, k, "rgb(120,131,155)", .09);
   if (!inside) return;
   for (const [letter, place] of Object.entries(LETTER_AT)) {
-    const [x, z] = place.map((value) => value * 1.04), [dx, dz] = place.map(Math.sign);
-    const points = LETTERS[letter].map(([right, up]) => [x + 1.2 * (up * dx - right * dz), GROUND, z + 1.2 * (up * dz + right * dx)]);
-    painter.line(points, MARKS[letter] || "#dfe5f1", .12);
+    const [x, z] = place.map((value) => value * 1.07), [dx, dz] = place.map(Math.sign);
+    const points = LETTERS[letter].map(([right, up]) => [x + 1.7 * (up * dx - right * dz), GROUND, z + 1.7 * (up * dz + right * dx)]);
+    painter.line(points, MARKS[letter] || "#dfe5f1", .17);
   }
 }
 

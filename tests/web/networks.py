@@ -122,13 +122,21 @@ def say(page: Browser, text: str) -> None:
 
 
 def lines(page: Browser) -> list[str]:
-    script = "return [...document.querySelectorAll('#lines li:not(.pending) span')].map((one) => one.textContent)"
+    script = (
+        "return [...document.querySelectorAll('#lines li:not(.pending) span')].map((one) => one.textContent)"
+    )
     found: list[str] = page.run(script)
     return found
 
 
 def play(
-    pages: dict[Role, Browser], port: int, store: Store, name: str, who: tuple[Role, ...], seconds: float, loss: float
+    pages: dict[Role, Browser],
+    port: int,
+    store: Store,
+    name: str,
+    who: tuple[Role, ...],
+    seconds: float,
+    loss: float,
 ) -> Seen:
     """Let the network of some stand still, or lose packets, for a time."""
     network = Network(port)
@@ -150,7 +158,9 @@ def play(
             for page in pages.values():
                 say(page, f"during {written}")
         for role, page in pages.items():
-            if page.run("return document.getElementById('net').textContent !== '' || document.getElementById('veil').open"):
+            if page.run(
+                "return document.getElementById('net').textContent !== '' || document.getElementById('veil').open"
+            ):
                 noticed.setdefault(role, round(time.monotonic() - begun, 1))
         time.sleep(0.1)
     network.still, network.loss, ended = False, 0.0, time.monotonic()
@@ -174,7 +184,9 @@ def events(store: Store, name: str) -> list[str]:
 
     def found(connection: Any) -> list[str]:
         joined = EVENTS.join(PARTICIPANTS, EVENTS.c.participant == PARTICIPANTS.c.id)
-        rows = connection.execute(joined.select().where(PARTICIPANTS.c.code.like(f"{name}-%")).order_by(EVENTS.c.id))
+        rows = connection.execute(
+            joined.select().where(PARTICIPANTS.c.code.like(f"{name}-%")).order_by(EVENTS.c.id)
+        )
         return [row.kind for row in rows if row.kind in ("joined", "away", "back", "elsewhere", "left")]
 
     return store.do(found)
@@ -193,7 +205,10 @@ def main(lengths: list[float]) -> None:
             for who in ((Role.BUILDER,), (Role.ARCHITECT,), ROLES):
                 name = f"c{number}{''.join(role[0] for role in who)}"
                 seen = play(pages, port, store, name, who, seconds, loss)
-                whole = all(sorted(each) == sorted(2 * ["before", "during 1", "during 2"]) for each in seen.lines.values())
+                whole = all(
+                    sorted(each) == sorted(2 * ["before", "during 1", "during 2"])
+                    for each in seen.lines.values()
+                )
                 print(
                     f"{seconds:.0f} s, loss {loss:.0%}, {' and '.join(who)}: noticed by own page {seen.own} s, by the other "
                     f"{seen.other} s; back after {seen.back} s; every word once: {whole}; {' '.join(seen.events)}",

@@ -36,7 +36,10 @@ HOSTILE = "<img src=x onerror='window.hacked=1'></span><script>window.hacked=1</
 @contextmanager
 def serving(sessions: Any = None, **options: Any) -> Iterator[str]:
     """A server in a thread; its address."""
-    app = create_app(ServerOptions(**{"tasks": {"two": TWO}, "games_per_address": 100, "gallery": True, **options}), sessions)
+    app = create_app(
+        ServerOptions(**{"tasks": {"two": TWO}, "games_per_address": 100, "gallery": True, **options}),
+        sessions,
+    )
     config = uvicorn.Config(
         app, port=0, log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=1
     )

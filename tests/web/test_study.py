@@ -586,7 +586,9 @@ def test_a_study_has_one_server(tmp_path: Path) -> None:
     own_a_study(*(Store(f"sqlite:///{tmp_path / 'x.db'}") for _ in range(2)))
 
 
-@pytest.mark.parametrize(("version", "reads"), [(4, "release that wrote it"), (99, "a newer iglu_marl reads it")])
+@pytest.mark.parametrize(
+    ("version", "reads"), [(4, "release that wrote it"), (99, "a newer iglu_marl reads it")]
+)
 def test_tables_of_another_version_are_refused(version: int, reads: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
     store = Store(url)

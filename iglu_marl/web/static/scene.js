@@ -18,6 +18,7 @@ export function aimed(body) {
 
 /** The axis of the face of the cell in sight that looks at the cell before it. */
 function faceAxis({hit, before}, body) {
+  if (hit[1] === -2) return before ? 1 : undefined;
   const axes = [0, 1, 2].filter((axis) => before && before[axis] !== hit[axis]), eye = [body.x, body.y, body.z];
   return axes.sort((a, b) => Math.abs(eye[b] - hit[b]) - Math.abs(eye[a] - hit[a]))[0];
 }
@@ -25,20 +26,21 @@ function faceAxis({hit, before}, body) {
 /** The rim of the block in reach, the face that is aimed at, and the ghost of the block that a click would place. */
 function paintAim(painter, found, body) {
   if (!found) return;
-  const {hit: [x, y, z], before, free} = found, {pen} = painter, axis = faceAxis(found, body);
+  const {before, free} = found, {pen} = painter, axis = faceAxis(found, body), ground = found.hit[1] === -2;
+  const [x, y, z] = ground && free ? [before[0], -2, before[2]] : found.hit;
   pen.lineJoin = "round";
   const rim = (color) => (corners) => painter.trace(corners) && painter.stroke(color, .02, corners[0]);
-  if (y !== -2) painter.box([x, y, z], [.503, .503, .503], UPRIGHT, rim(AIM));
+  if (!ground) painter.box([x, y, z], [.503, .503, .503], UPRIGHT, rim(AIM));
   if (axis !== undefined) {
     const middle = [x, y, z], u = (axis + 1) % 3, v = (axis + 2) % 3;
-    middle[axis] += .506 * Math.sign(before[axis] - middle[axis]);
+    middle[axis] += .506 * (ground ? 1 : Math.sign(before[axis] - middle[axis]));
     const corners = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([p, q]) =>
       middle.map((value, k) => value + (k === u ? .5 * p : k === v ? .5 * q : 0)));
-    painter.fill(corners, y === -2 && !free ? "#0002" : `${AIM}66`);
-    if (painter.trace(corners)) painter.stroke(y === -2 && !free ? "#0006" : AIM, .03, corners[0]);
+    painter.fill(corners, ground && !free ? "#0002" : `${AIM}66`);
+    if (painter.trace(corners)) painter.stroke(ground && !free ? "#0006" : AIM, .03, corners[0]);
   }
   if (!free) return;
-  pen.globalAlpha = .38;
+  pen.globalAlpha = .32;
   painter.box(before, [.49, .49, .49], UPRIGHT, (corners) => painter.fill(corners, state.facts.colors[state.hands.active - 1]));
   pen.globalAlpha = .9;
   painter.box(before, [.49, .49, .49], UPRIGHT, rim("#fff"));

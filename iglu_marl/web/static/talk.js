@@ -30,7 +30,8 @@ const line = (kind, who, text) => make("li", {className: kind}, make("small", {t
 
 export function addLine(speaker, text, fresh = false) {
   const mine = speaker === called(state.facts.player) && !state.watching, list = $("lines"), low = isLow(list);
-  if (mine) state.completing?.said(); else showTyping("");
+  if (!mine) showTyping("");
+  else if (state.completing) state.completing.spoken = true;
   const kind = `${speaker.split(" ")[0]}${mine ? " mine" : ""}${fresh ? " fresh" : ""}`;
   list.insertBefore(line(kind, mine ? t("You") : named(speaker, title), text), list.querySelector(".pending"));
   while (list.children.length > MOST_LINES) list.firstChild.remove();
@@ -62,6 +63,7 @@ export function say(text, how = "typed") {
   if (state.watching || !(text.trim() || silent) || isTooLong(text)) return false;
   const typed_s = how !== "button" && state.typing ? Math.round((performance.now() - state.typing) / 100) / 10 : 0;
   state.connection.say({text: text.trim(), how, typed_s});
+  state.completing?.said();
   state.tutorial?.did("said");
   return true;
 }
