@@ -607,7 +607,7 @@ class Sessions:
         row = await self.store.call(db.by_token, token) if isinstance(token, str) else None
         if row is None or row["study"] != self.study.name:
             raise ConfigError(LINK)
-        if row["stage"] == "expired" and self._left(row) > 0:  # the clock was wrong
+        if row["stage"] == "expired" and 0 < self._left(row) < math.inf:  # the clock was wrong
             before = await self.store.call(db.last_stage, row["id"], "expired")
             await self._advance(row, before or self.study.next_stage(""))
         elif row["stage"] in OVER or self._left(row) > 0:

@@ -210,8 +210,8 @@ def main(lengths: list[float]) -> None:
                     for each in seen.lines.values()
                 )
                 print(
-                    f"{seconds:.0f} s, loss {loss:.0%}, {' and '.join(who)}: noticed by own page {seen.own} s, by the other "
-                    f"{seen.other} s; back after {seen.back} s; every word once: {whole}; {' '.join(seen.events)}",
+                    f"{seconds:.0f} s, loss {loss:.0%}, {' and '.join(who)}: noticed by own page {seen.own} s, by "
+                    f"the other {seen.other} s; back after {seen.back} s; every word once: {whole}; {' '.join(seen.events)}",
                     flush=True,
                 )
 

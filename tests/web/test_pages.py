@@ -24,7 +24,7 @@ from iglu_marl.core.worlds import Pose  # noqa: E402
 from iglu_marl.language import parse  # noqa: E402
 from iglu_marl.web import ServerOptions, create_app  # noqa: E402
 from iglu_marl.web.sessions import Sessions  # noqa: E402
-from iglu_marl.web.store import PARTICIPANTS, Store  # noqa: E402
+from iglu_marl.web.store import Store  # noqa: E402
 from iglu_marl.web.study import Condition, Study  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
