@@ -211,7 +211,8 @@ def main(lengths: list[float]) -> None:
                 )
                 print(
                     f"{seconds:.0f} s, loss {loss:.0%}, {' and '.join(who)}: noticed by own page {seen.own} s, by "
-                    f"the other {seen.other} s; back after {seen.back} s; every word once: {whole}; {' '.join(seen.events)}",
+                    f"the other {seen.other} s; back after {seen.back} s; every word once: {whole};",
+                    *seen.events,
                     flush=True,
                 )
 

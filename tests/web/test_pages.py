@@ -385,3 +385,21 @@ def test_what_the_page_predicts_is_what_happens(window: Browser, address: str) -
     predicted = np.array(window.run(script, keys, turns, blocks))
     assert np.abs(predicted - np.array(poses)).max() < 1e-9
     assert np.ptp(predicted[:, :3], axis=0).min() > 1  # it has gone about, and jumped
+
+
+def test_a_network_that_stands_still_costs_nobody_a_word(
+    window: Browser, phone: Browser, tmp_path: Path
+) -> None:
+    """Six seconds with W held while both write; longer ones: `python -m tests.web.networks`."""
+    import networks
+
+    pages = {Role.ARCHITECT: phone, Role.BUILDER: window}
+    with networks.study(tmp_path) as (port, store):
+        seen = networks.play(pages, port, store, "still", (Role.BUILDER,), 6.0, 0.0)
+    assert seen.own is not None
+    assert seen.own < 5
+    assert seen.other is not None
+    assert seen.other < 5.5
+    for said in seen.lines.values():
+        assert sorted(said) == ["before", "before", "during 1", "during 1", "during 2", "during 2"]
+    assert [kind for kind in seen.events if kind != "left"] == ["joined", "joined", "away", "back"]

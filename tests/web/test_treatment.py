@@ -1,4 +1,4 @@
-"""What a study does to its participants, and what its tables say of it: tutorial, practice, words, ends, clocks, locks."""
+"""What a study does to its participants, and what its tables say: tutorial, practice, words, ends, clocks, locks."""
 
 from __future__ import annotations
 
