@@ -1,3 +1,5 @@
+"""Notebook in the format of Jupytext: a summary of the tables of `iglu-marl study export`."""
+
 # %% [markdown]
 # Who, when, what, how long, why it ended, and how much was said and built, by condition
 # %%

@@ -573,7 +573,7 @@ def has_psycopg() -> bool:
 
 def take_a_lost_lock_again(one: Store, other: Store) -> None:
     """The server of the database ends all connections, as with a restart."""
-    ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL"
+    ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname <> '' AND pid <> pg_backend_pid()"
     one.own("words")
     other.do(lambda connection: connection.execute(text(ends)))
     for _ in range(2):  # the loss is noticed, and the lock taken
