@@ -144,7 +144,13 @@ def _in_browser(
         for role in Role
     }
     options = ServerOptions(
-        folder=folder, tasks=structures, agents=offered, team=game, minutes=MINUTES, processes=PROCESSES
+        folder=folder,
+        tasks=structures,
+        agents=offered,
+        team=game,
+        minutes=MINUTES,
+        processes=PROCESSES,
+        gallery=True,
     )
     if player is not None and game:
         opt.expect_one_of("--seat", player, options.config.agents)

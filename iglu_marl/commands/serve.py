@@ -67,8 +67,8 @@ def serve(
         Option(metavar="NAME=NUMBER", help=f"Limit of the server; may be repeated: {', '.join(LIMITS)}."),
     ] = None,
     gallery: Annotated[
-        bool, Option("--gallery/--no-gallery", help="Let everyone watch recorded games.")
-    ] = True,
+        bool, Option("--gallery", help="Let everyone watch recorded games, at /gallery.")
+    ] = False,
 ) -> None:
     """Serve the game to browsers, for people with agents or with each other. Every game is recorded.
 

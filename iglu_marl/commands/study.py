@@ -169,9 +169,11 @@ def export(
     from iglu_marl.web.exporting import export_study, write_datasets
 
     with new_folder(output, marker="participants.csv", private=True) as made:
-        recordings = export_study(store, study.name, folder, made, upstream)
+        recordings, counts = export_study(store, study.name, folder, made, upstream)
     store.close()
     text_console().print(f"{output} has {len(recordings)} recordings.")
+    for name, count in counts.items():
+        text_console().print(f"Sessions: {count}." if name == "sessions" else f"Left out: {count}, {name}.")
     if minari is not None:
         paths = [output / path.parent.name / path.name for path in recordings]
         for name, episodes in write_datasets(paths, minari, agent).items():

@@ -22,7 +22,7 @@ function axesOf(yaw, pitch) {
   const a = radians(yaw), b = radians(pitch);
   const right = [Math.cos(a), 0, Math.sin(a)];
   const forward = [Math.sin(a) * Math.cos(b), Math.sin(b), -Math.cos(a) * Math.cos(b)];
-  const up = [right[1] * forward[2] - right[2] * forward[1], right[2] * forward[0] - right[0] * forward[2], right[0] * forward[1] - right[1] * forward[0]];
+  const up = [[1, 2], [2, 0], [0, 1]].map(([a, b]) => right[a] * forward[b] - right[b] * forward[a]);
   return [right, up, forward];
 }
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -132,6 +132,7 @@ const LETTERS = {
   S: [[-.2, -.22], [-.1, -.3], [.1, -.3], [.2, -.22], [.2, -.08], [-.2, .08], [-.2, .22], [-.1, .3], [.1, .3], [.2, .22]],
   W: [[-.3, .3], [-.15, -.3], [0, .15], [.15, -.3], [.3, .3]],
 };
+const MARKS = {N: "rgb(255,196,61)", other: "rgb(128,141,166)"};
 const LETTER_AT = {N: [0, -6], E: [6, 0], S: [0, 6], W: [-6, 0]};
 const BODY = [  // below or above the eye; half width, height, depth; colour
   [-.93, [.19, .32, .13], [58, 74, 122]], [-.43, [.25, .19, .15], [0, 170, 160]],
@@ -146,11 +147,12 @@ function paintBoard(painter, inside) {
     for (const [nx, nz, light] of [[1, 0, .8], [-1, 0, .8], [0, 1, 1], [0, -1, 1]]) {
       if (painter.eye[0] * nx + painter.eye[2] * nz <= BOARD) continue;
       const a = [BOARD * nx - BOARD * nz, BOARD * nz - BOARD * nx], b = [BOARD * nx + BOARD * nz, BOARD * nz + BOARD * nx];
-      painter.fill([[a[0], GROUND, a[1]], [b[0], GROUND, b[1]], [b[0], GROUND - SLAB, b[1]], [a[0], GROUND - SLAB, a[1]]], css([46, 54, 71], light));
+      const low = GROUND - SLAB, side = [[a[0], GROUND, a[1]], [b[0], GROUND, b[1]], [b[0], low, b[1]], [a[0], low, a[1]]];
+      painter.fill(side, css([46, 54, 71], light));
     }
     painter.fill(flat(BOARD, GROUND), "rgb(64,75,96)");
     for (const [letter, [x, z]] of Object.entries(LETTER_AT))
-      painter.line(LETTERS[letter].map(([right, up]) => [x + right, GROUND, z - up]), letter === "N" ? "rgb(255,196,61)" : "rgb(128,141,166)", 0.1);
+      painter.line(LETTERS[letter].map(([right, up]) => [x + right, GROUND, z - up]), MARKS[letter] || MARKS.other, 0.1);
   }
   painter.fill(flat(5.5, GROUND), inside ? "#fff" : "rgb(243,245,249)");
   if (inside) for (let k = -18; k < 18; k++) {
@@ -163,6 +165,41 @@ function paintBoard(painter, inside) {
     const at = k - 5.5, color = inside ? "rgb(171,171,171)" : "rgb(203,210,221)", width = inside ? .06 : .04;
     painter.stripe(at, -5.5, at, 5.5, color, width); painter.stripe(-5.5, at, 5.5, at, color, width);
   }
+  if (painter.detailed) paintMarks(painter, inside);
+}
+
+/** The centre, and from inside the four sides, each to be read by who looks at it from the centre. */
+function paintMarks(painter, inside) {
+  painter.fill([[-.3, 0], [0, -.3], [.3, 0], [0, .3]].map(([x, z]) => [x, GROUND, z]), "rgb(120,131,155)");
+  for (const [k, l] of [[-.5, -.5], [.5, -.5], [.5, .5], [-.5, .5]]) painter.stripe(k, l, -l, k, "rgb(120,131,155)", .09);
+  if (!inside) return;
+  for (const [letter, place] of Object.entries(LETTER_AT)) {
+    const [x, z] = place.map((value) => value * 1.07), [dx, dz] = place.map(Math.sign);
+    const points = LETTERS[letter].map(([right, up]) => [x + 1.7 * (up * dx - right * dz), GROUND, z + 1.7 * (up * dz + right * dx)]);
+    painter.line(points, MARKS[letter] || "#dfe5f1", .17);
+  }
+}
+
+/** Soft shadows on the ground, below each column of blocks: dark and wide where they touch it, a square where they float. */
+function paintShadows(painter, grid) {
+  for (let x = -5; x < 6; x++) for (let z = -5; z < 6; z++) {
+    let y = -1;
+    while (y < 8 && !grid[cellOf(x, y, z)]) y += 1;
+    if (y === 8) continue;
+    const half = y === -1 ? .66 : .5;
+    const corners = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([p, q]) => [x + half * p, GROUND, z + half * q]);
+    painter.fill(corners, y === -1 ? "#0a0e1a38" : "#0a0e1a50");
+  }
+}
+
+/** How light a face is: less below other blocks and beside higher ones, and towards the ground. */
+function shade(grid, [x, y, z], axis, side) {
+  const solid = (a, b, c) => Math.abs(a) < 6 && Math.abs(c) < 6 && b < 8 && grid[cellOf(a, b, c)] !== 0;
+  if (axis !== 1) return .88 + .02 * (y + 1);
+  if (side < 0) return 1;
+  const beside = [[1, 0], [-1, 0], [0, 1], [0, -1]].filter(([a, c]) => solid(x + a, y + 1, z + c)).length;
+  const below = [2, 3, 4].some((far) => solid(x, y + far, z));
+  return 1 - .06 * beside - (below ? .2 : 0);
 }
 
 /** Non-empty cells, farthest first along each axis, so that nearer ones are drawn over farther ones. */
@@ -189,7 +226,8 @@ function paintCell(painter, [x, y, z, cell], grid, ghost, inside) {
   };
   painter.pen.globalAlpha = missing ? .42 : 1;
   painter.box([x, y, z], [.5, .5, .5], UPRIGHT, (corners, axis, side) => {
-    const light = axis === 1 && side < 0 ? (inside ? .2 : .45) : lights[axis];
+    const shaded = painter.detailed && !missing ? shade(grid, [x, y, z], axis, side) : 1;
+    const light = shaded * (axis === 1 && side < 0 ? (inside ? .2 : .45) : lights[axis]);
     const edge = wrong ? css([255, 24, 170], Math.sqrt(light)) : css(color, light * (missing ? .55 : .72));
     const inner = corners.map((corner) => corner.map((value, k) => (k === axis ? value : value + .125 * ([x, y, z][k] - value))));
     if (missing) {
@@ -207,10 +245,13 @@ function paintBuilder(painter, pose) {
   const [x, y, z, yaw] = pose, a = radians(yaw);
   const axes = [[Math.cos(a), 0, Math.sin(a)], [0, 1, 0], [Math.sin(a), 0, -Math.cos(a)]];
   for (const [lift, halves, color] of BODY)
-    painter.box([x, y + lift, z], halves, axes, (corners, axis) => painter.fill(corners, css(color, axis === 1 ? 1 : .9 - .25 * Math.abs(axes[axis][0]))));
+    painter.box([x, y + lift, z], halves, axes, (corners, axis) =>
+      painter.fill(corners, css(color, axis === 1 ? 1 : .9 - .25 * Math.abs(axes[axis][0]))));
   const face = [x + .235 * axes[2][0], y, z + .235 * axes[2][2]];
-  if (dot(axes[2], painter.eye.map((value, k) => value - face[k])) > 0) for (const [low, high] of [[-.15, -.05], [.05, .15]])
-    painter.fill([[low, -.06], [high, -.06], [high, .05], [low, .05]].map(([p, q]) => [face[0] + p * axes[0][0], face[1] + q, face[2] + p * axes[0][2]]), "rgb(40,48,70)");
+  if (dot(axes[2], painter.eye.map((value, k) => value - face[k])) <= 0) return;
+  const at = ([p, q]) => [face[0] + p * axes[0][0], face[1] + q, face[2] + p * axes[0][2]];
+  for (const [low, high] of [[-.15, -.05], [.05, .15]])
+    painter.fill([[low, -.06], [high, -.06], [high, .05], [low, .05]].map(at), "rgb(40,48,70)");
 }
 
 const veil = document.createElement("canvas");
@@ -246,7 +287,10 @@ function paintScene(painter, grid, ghost, pose, inside, others = []) {
   pen.lineJoin = pen.lineCap = "round";
   pen.clearRect(0, 0, width, height);
   if (inside) { pen.fillStyle = "rgb(128,176,255)"; pen.fillRect(0, 0, width, height); }
-  if (painter.eye[1] > GROUND) paintBoard(painter, inside);
+  if (painter.eye[1] > GROUND) {
+    paintBoard(painter, inside);
+    if (painter.detailed) paintShadows(painter, grid);
+  }
   const cells = cellsFrom(painter, grid, ghost);
   const far = (one) => Math.hypot(...one.slice(0, 3).map((value, k) => value - painter.eye[k]));
   const builders = [...(pose ? [pose] : []), ...others].sort((a, b) => far(b) - far(a));

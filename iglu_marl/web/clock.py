@@ -1,4 +1,7 @@
-"""The time of a server: the system's, or that of a rehearsal."""
+"""The time of a server, or that of a rehearsal.
+
+It is the system's when the process started, and goes on evenly: nobody runs out of time when the clock is set.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,15 @@ from collections.abc import Callable, Iterator
 _now: list[float] = []  # of a rehearsal, in seconds since 1970
 
 
+def _passed() -> float:
+    """Return seconds that also pass while the machine sleeps."""
+    boot = getattr(system, "CLOCK_BOOTTIME", None)  # of Linux
+    return system.monotonic() if boot is None else system.clock_gettime(boot)
+
+
+_START = system.time() - _passed()
+
+
 def monotonic() -> float:
     """Return seconds that never go back."""
     return _now[0] if _now else system.monotonic()
@@ -16,7 +28,7 @@ def monotonic() -> float:
 
 def time() -> float:
     """Return seconds since 1970."""
-    return _now[0] if _now else system.time()
+    return _now[0] if _now else _START + _passed()
 
 
 @contextlib.contextmanager

@@ -19,11 +19,14 @@ from iglu_marl.web.store import Store
 RECORDINGS, SESSIONS = "recordings", "sessions"  # folders of an export
 
 
-def export_study(store: Store, study: str, games: Path, output: Path, sessions: bool = False) -> list[Path]:
-    """Write the tables of a study and the recordings of its games into a folder. Return the paths of the recordings.
+def export_study(
+    store: Store, study: str, games: Path, output: Path, sessions: bool = False
+) -> tuple[list[Path], dict[str, int]]:
+    """Write the tables of a study and the recordings of its games into a folder.
 
     games: the folder with the recordings. sessions: whether to write the multi-turn layout too, one session per game in
-    which the architect spoke and something was built, named like its recording.
+    which the architect spoke and something was built, named like its recording. Return the paths of the recordings, and
+    for the layout the number of sessions and of the games that it leaves out, by reason.
     """
     names = store.do(db.export, study, output)
     folder = output / RECORDINGS
@@ -31,23 +34,32 @@ def export_study(store: Store, study: str, games: Path, output: Path, sessions: 
     kept = [folder / name for name in dict.fromkeys(names) if (games / name).is_file()]
     for path in kept:
         shutil.copyfile(games / path.name, path)
-    if sessions:
-        _write_sessions(kept, output / SESSIONS)
-    return kept
+    missing = len(dict.fromkeys(names)) - len(kept)
+    counts = {
+        **(_write_sessions(kept, output / SESSIONS) if sessions else {}),
+        "without a recording": missing,
+    }
+    return kept, {name: count for name, count in counts.items() if count}
 
 
-def _write_sessions(paths: Iterable[Path], folder: Path) -> None:
-    found = []
+def _write_sessions(paths: Iterable[Path], folder: Path) -> dict[str, int]:
+    found, unbuilt, silent = [], 0, 0
     for path in paths:
         recorder = EpisodeRecorder()
         (recording,) = read_recording(path)
         replay(recording, on_step=recorder)
         try:
-            found.append(recorder.session(path.stem, str(recording.task.task_id or "structure")))
+            session = recorder.session(path.stem, str(recording.task.task_id or "structure"))
         except DataError:
-            continue  # nothing was built
-    if any(said.role == Role.ARCHITECT for each in found for turn in each.turns for said in turn.dialogue):
+            unbuilt += 1
+            continue
+        if any(said.role == Role.ARCHITECT for turn in session.turns for said in turn.dialogue):
+            found.append(session)
+        else:
+            silent += 1
+    if found:
         write_sessions(folder, found)
+    return {"sessions": len(found), "nothing was built": unbuilt, "the architect said nothing": silent}
 
 
 def write_datasets(paths: Sequence[Path], dataset_id: str, agent: str) -> dict[str, int]:

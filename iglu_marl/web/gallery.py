@@ -55,10 +55,8 @@ def recordings(folder: Path) -> list[dict[str, Any]]:
 
 
 async def listed(request: Request) -> Response:
-    """Answer with the list of games, if there is a gallery."""
+    """Answer with the list of games."""
     options: ServerOptions = request.app.state.options
-    if not options.gallery:
-        return JSONResponse({"error": "There is no gallery here."}, 404)
     return JSONResponse(await asyncio.to_thread(recordings, options.folder))
 
 
@@ -92,7 +90,7 @@ async def replayed(request: Request) -> Response:
     """Answer with the page that replays a game; `name` is the file's name or its end, the game's name."""
     options: ServerOptions = request.app.state.options
     name = request.path_params["name"]
-    if not options.gallery or re.fullmatch(r"[\w-]{12,80}", name) is None:
+    if re.fullmatch(r"[\w-]{12,80}", name) is None:
         return PlainTextResponse("There is no such game.", 404)
     path = next(iter(options.folder.glob(f"*{name}.jsonl")), None)
     if path is None or facts_of(path) is None:

@@ -5,6 +5,7 @@ The extra `web` is needed when a person's first observation arrives.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -35,7 +36,7 @@ from iglu_marl.web.options import ServerOptions, team_facts
 
 if TYPE_CHECKING:
     from iglu_marl.web.inputs import CommandFrame, RemoteHands
-    from iglu_marl.web.rooms import Client
+    from iglu_marl.web.rooms import Client, Words
 
 HOST = "127.0.0.1"
 LOOK_S = 0.2  # between two looks for Ctrl+C while a person is waited for
@@ -65,6 +66,7 @@ class _Page:
         self.hands: dict[str, RemoteHands] = {}
         self.clients: set[Client] = set()
         self.words: deque[str] = deque()
+        self.said = 0  # messages that were taken
         self._port, self._opens = port, opens
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -127,7 +129,6 @@ class _Page:
         options = ServerOptions()
         self._server = Server(person_app(self, options, GONE), options)
         bound = listen(HOST, self._port)
-        bound.listen()  # the page may be opened before the server runs
         self._thread = threading.Thread(target=self._server.serve_at, args=(bound,), daemon=True)
         self._thread.start()
         page = f"http://{HOST}:{bound.getsockname()[1]}/play#{self._token}"
@@ -152,7 +153,14 @@ class _Page:
 
     # -- the server
 
-    def enter(self, token: str) -> Client | None:
+    async def beat(self) -> None:
+        """Let the page hear from the server each second, also while the program computes."""
+        while True:
+            await asyncio.sleep(1.0)
+            for client in tuple(self.clients):
+                client.notify("beat")
+
+    def enter(self, token: str, page: str = "") -> Client | None:
         """Return a connection for the person, None for a wrong token. A connection before it is closed."""
         from iglu_marl.web.rooms import Client, Seat
 
@@ -172,23 +180,29 @@ class _Page:
         client.notify("status", **self.status())
         return client
 
-    def leave(self, client: Client, for_good: bool = False) -> None:
+    def leave(self, client: Client, for_good: bool = False, why: str = "") -> None:
         """Remove a connection; `for_good`: the person has left."""
         with self._changed:
             self.clients.discard(client)
             self._left = self._left or for_good
             self._changed.notify_all()
 
-    def say(self, client: Client, text: str, how: str = "", typed_s: float = 0.0) -> None:
+    def expects(self, client: Client) -> int:
+        """Return the number of the next message, from 1."""
+        return self.said + 1
+
+    def say(self, client: Client, words: Words) -> None:
         """Queue a message, or show why the chat cannot send it."""
         try:
-            self.agent.check_words(text)
+            self.agent.check_words(words.text)
         except (AgentError, DialogueError) as error:
-            client.notify("note", text=str(error))
+            client.notify("refused", text=str(error))
             return
         with self._changed:
-            self.words.append(text)
+            self.words.append(words.text)
+            self.said += 1
             self._changed.notify_all()
+        client.notify("said", n=self.said)
 
     def move(self, client: Client, frame: CommandFrame) -> None:
         """Queue a command frame of a builder."""
@@ -240,6 +254,7 @@ class _Page:
             "partner": "",
             "back": "",
             "replay": "",
+            "said": self.said,
             "turns": True,  # an empty message is silence, and motion is not predicted
         }
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -38,14 +38,6 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
     "cache-control": "no-cache",
-}
-# MTurk shows a study in a frame, and gets a form from its last page.
-_IN_MTURK = {
-    "content-security-policy": _HEADERS["content-security-policy"]
-    .replace("form-action 'self'", "form-action 'self' https://*.mturk.com")
-    .replace(
-        "frame-ancestors 'none'", "frame-ancestors https://worker.mturk.com https://workersandbox.mturk.com"
-    )
 }
 
 
@@ -100,10 +92,13 @@ async def json_of(request: Request, limit: int = FORM_BYTES) -> dict[str, Any] |
     if not same_origin(request.headers):
         return JSONResponse({"error": "Only pages of this server may send this request."}, 403)
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > limit:
-            return JSONResponse({"error": "The request is too large."}, 413)
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > limit:
+                return JSONResponse({"error": "The request is too large."}, 413)
+    except ClientDisconnect:
+        return JSONResponse({"error": "The request is incomplete."}, 400)  # nobody reads it
     try:
         found = parse_json(body.decode("utf-8", "replace"), "the request")
     except IgluMarlError as error:
@@ -114,8 +109,8 @@ async def json_of(request: Request, limit: int = FORM_BYTES) -> dict[str, Any] |
 class Guard:
     """ASGI middleware that refuses unknown hosts and too many requests, and adds security headers."""
 
-    def __init__(self, app: ASGIApp, hosts: tuple[str, ...], requests_per_s: float, mturk: bool) -> None:
-        self.app, self.hosts, self._headers = app, hosts, _HEADERS | (_IN_MTURK if mturk else {})
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...], requests_per_s: float) -> None:
+        self.app, self.hosts = app, hosts
         self._rate = AllowanceByAddress(requests_per_s, REQUESTS_AT_ONCE_S * requests_per_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -140,7 +135,7 @@ class Guard:
         async def protected(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in self._headers.items():
+                for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
@@ -148,10 +143,10 @@ class Guard:
 
 
 def guarded(protocol: Any, most: int, head_s: float, proxies: Container[str] = ()) -> Any:
-    """Return a subclass of a protocol class of uvicorn that limits connections of an address and waiting for a head.
+    """Return a subclass of a protocol class of uvicorn that limits connections of an address and waiting for requests.
 
-    most: open connections of an address. head_s: seconds in which the head of a request has to come. proxies: addresses
-    that have any number of connections.
+    most: open connections of an address. head_s: seconds in which the head of a request has to come, and again its
+    body. proxies: addresses that have any number of connections.
     """
     connections: dict[str, set[Any]] = {}
 
@@ -169,9 +164,9 @@ def guarded(protocol: Any, most: int, head_s: float, proxies: Container[str] = (
             connections[address] = there  # the last seen address is the last one
             if len(connections) > ADDRESSES:
                 del connections[next(iter(connections))]
-            self.expect_head()
+            self.expect_more()
 
-        def expect_head(self) -> None:
+        def expect_more(self) -> None:
             self.heard()
             self.late = self.loop.call_later(head_s, self.transport.abort)
 
@@ -181,11 +176,18 @@ def guarded(protocol: Any, most: int, head_s: float, proxies: Container[str] = (
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
-            self.expect_head()
+            self.expect_more()
 
         def on_headers_complete(self) -> None:
-            self.heard()
+            if self.parser.should_upgrade():
+                self.heard()
+            else:
+                self.expect_more()
             super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self.heard()
+            super().on_message_complete()
 
         def connection_lost(self, error: Exception | None) -> None:
             self.heard()

@@ -36,8 +36,9 @@ DEVICE = "This study cannot be done with this device. Please open the link with 
 FULL = "This study has all the participants that it needs. Thank you!"
 LATER = "That did not work. Please try again in a minute."
 ALIVE = "Are you still there? Do something, or the game ends in {0} s."
+TOO_FAST = "You send messages too fast: the next one follows in a moment."
 STOPPED = "The other player has stopped working. You can continue, or leave the game."
-SERVER_TEXTS = (LINK, PLACEHOLDER, NO_CODE, NOT_INVITED, DEVICE, FULL, LATER, ALIVE, STOPPED)
+SERVER_TEXTS = (LINK, PLACEHOLDER, NO_CODE, NOT_INVITED, DEVICE, FULL, LATER, ALIVE, TOO_FAST, STOPPED)
 
 
 def shown_name(agent: str) -> str:
@@ -73,14 +74,15 @@ class ServerOptions:
     minutes: longest duration of a game. games_per_address: running games of one address. games: running games in all.
     requests_per_s: of one address, in bursts of ten times as many.
     processes: processes in which scripted agents think, beside the server's own; 0 = in its threads.
-    late_s: no new game starts while 5 % of all ticks are later than this.
+    late_s: no new game starts while 5 % of all ticks are later than this; players notice a tenth of a second.
     agents_named: whether people see which agent plays with them.
     examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
     partner_name: how pages call the other player, whoever it is; "" = an agent by its name, or a person.
     share: whether players can let others watch by a link.
     free_mb: free space for recordings below which no new game starts.
-    connections_per_address: open connections of an address. header_s: within which a request's head has to come.
-    gallery: whether recorded games are public. back: text of the link that leaves a game.
+    connections_per_address: open connections of an address. header_s: within which a request's head has to come, and
+        then its body.
+    gallery: whether recorded games are public, at /gallery. back: text of the link that leaves a game.
     secret: the password of the page /admin; "" = there is no such page.
     """
 
@@ -98,7 +100,7 @@ class ServerOptions:
     games: int = 500
     requests_per_s: float = 20.0
     processes: int = 0
-    late_s: float = 0.015
+    late_s: float = 0.1
     agents_named: bool = True
     examples: Literal["agents", "always", "never"] = "agents"
     partner_name: str = ""
@@ -106,7 +108,7 @@ class ServerOptions:
     free_mb: float = 200.0
     connections_per_address: int = 100
     header_s: float = 10.0
-    gallery: bool = True
+    gallery: bool = False
     back: str = "To the lobby"
     secret: str = field(default="", repr=False)
 

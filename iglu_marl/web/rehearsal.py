@@ -28,7 +28,7 @@ from iglu_marl.web import store as db
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
 from iglu_marl.web.options import AGENTS, PERSON, ServerOptions
 from iglu_marl.web.partners import Partner, Thinking, act_at_once
-from iglu_marl.web.rooms import Client, Room, Rooms
+from iglu_marl.web.rooms import Client, Room, Rooms, Words
 from iglu_marl.web.server import options_for
 from iglu_marl.web.sessions import AGAIN, Sessions
 from iglu_marl.web.study import OVER, Study
@@ -205,6 +205,8 @@ class _Visitor:
             self.client.room.leave(self.client)
             self.client = self._player = None
             self._returns, self.due = True, now + REACTION_S * self.pace
+        elif self.client.room.coach:
+            self.client.room.learn(self.client, "done")
         elif self._player is None:  # it has been away
             self._join(self.rooms, self.seat)
         elif now - self._began_at >= self.reloads_at:
@@ -230,7 +232,7 @@ class _Visitor:
         if self._held is not None and now >= self._held[0]:
             _, words, act, typed_s = self._held
             self._held = None
-            room.say(self.client, words, "typed", typed_s)
+            room.say(self.client, Words(words, "typed", typed_s))
             hands = room.hands.get(self.client.player)
             if act is not None and isinstance(hands, _Hands):
                 self._number += 1

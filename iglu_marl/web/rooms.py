@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from iglu_marl.agents.registry import game_options, partner_for, reader_of
 from iglu_marl.core.dialogue import Role, role_of
-from iglu_marl.core.errors import ConfigError, IgluMarlError, StateError
+from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError, StateError
 from iglu_marl.core.files import PRIVATE, write_text
 from iglu_marl.core.kernels.records import STEP_S
 from iglu_marl.core.parsing import parse_json, read_file, wrap_errors
@@ -39,7 +39,7 @@ from iglu_marl.web.inputs import CommandFrame, RemoteHands
 from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, shown_name, team_facts
 from iglu_marl.web.partners import Partner, Thinking
 
-WORDS_WAITING = 8  # queued messages of a person
+WORDS_WAITING = 8  # queued messages of a person; more are not taken
 NOTES_WAITING = 200  # queued messages for a client
 OUTSIDE_TICKS = 2  # between frames of motion for views from outside; their pages interpolate
 WATCHERS = 20  # spectators of a room
@@ -48,9 +48,11 @@ KEPT_S = 600.0  # how long a finished game can be looked at
 SLOTS = 20  # groups of rooms that tick one after the other
 HURRY_S = 0.2  # a clock that is later than this skips ticks: nobody wants a game in fast motion
 FEW = 10  # games; with fewer, late ticks have another cause
+SPARE = 0.1  # of the free space that new games need: with less, running games pause
 LATENESS_S, LATENESS_COUNT = 10.0, 4000  # seconds and ticks of which the lateness is measured
 SEATS = ".seats"  # suffix of the file beside a recording that names the players of a running game
 SEATS_LIMIT = 1 << 16  # bytes of it
+LOST, CLOSED = "lost network", "closed the page"  # why a person is away
 
 _ALWAYS = {"t", "tick", "whole", "floor", "said"}  # keys of every frame
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each frame
@@ -60,8 +62,8 @@ _log = logging.getLogger("uvicorn.error")
 class Client:
     """One connection: the player whose view it has, and how far its page is up to date."""
 
-    def __init__(self, room: Room, player: Player, seat: Seat | None) -> None:
-        self.room, self.player, self.seat = room, player, seat
+    def __init__(self, room: Room, player: Player, seat: Seat | None, page: str = "") -> None:
+        self.room, self.player, self.seat, self.page = room, player, seat, page
         self.role = role_of(player)
         self.builds = self.role == Role.BUILDER and seat is not None
         self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
@@ -112,6 +114,14 @@ class Client:
         )
 
 
+class Words(NamedTuple):
+    """A message of a person. how: "typed", by a "button", or an edited "example". typed_s: since the first key."""
+
+    text: str
+    how: str = "typed"
+    typed_s: float = 0.0
+
+
 @dataclass
 class Seat:
     """A player of a game: an agent (by name) or a person with a token."""
@@ -122,6 +132,8 @@ class Seat:
     invitation: str = ""
     client: Client | None = None
     away_at: float = 0.0  # when (monotonic) the person left
+    away_why: str = LOST
+    said: int = 0  # messages in the recording
     active_at: float = 0.0
     acted_at: float = 0.0  # when (monotonic) the person last said or did something; 0: never
     asked_at: float = -1.0  # when the person was asked for a sign of life
@@ -175,13 +187,16 @@ class Room:
         self.ended_by: Player | None = None  # who left, or was inactive for too long
         self.begun_at = 0.0  # when (monotonic) all were there first
         self.on_end: list[Callable[[Room], None]] = []
-        # joined, back, away, left, said, replaced
+        # joined, back, away, elsewhere, left, said, replaced, and in the tutorial its steps
         self.on_event: list[Callable[[str, Player, Mapping[str, Any]], None]] = []
-        self.paused = False  # by the admin
+        self.pauses: set[str] = set()  # who or what stops the time: "admin", "disk"
+        self.why = ""  # it ended, in words for tables
+        self.goal = 0  # right blocks with which it ends; 0 = all
+        self.coach: bool | None = None  # whether the page shows the tutorial; None: once in each browser
         self.unwatched_at = clock.monotonic()  # when the last connection ended
         self.recording = ""  # its file name
         self._thinking = thinking
-        self._words: dict[Player, deque[str]] = {player: deque(maxlen=WORDS_WAITING) for player in self.seats}
+        self._words: dict[Player, deque[Words]] = {player: deque() for player in self.seats}
         self.hands = {
             player: RemoteHands(game.config.controls)
             for player, seat in self.seats.items()
@@ -262,6 +277,9 @@ class Room:
                 room = cls(path.stem.rpartition("-")[2], game, seats, options, thinking)
             room.watch, room.recording, room._recorder = watch, file.name, recorder
             room.begun_at = now - game.ticks * STEP_S
+            for player, seat in room.seats.items():
+                spoken = game.speakers[player]
+                seat.said = sum(one.speaker == spoken for one in game.episode.dialogue.utterances)
             room._live = recorder.wrap(room.game)
             room._make_partners(None)
         except BaseException:
@@ -288,13 +306,17 @@ class Room:
         """Run a tick; if it fails, end this game, so that the others continue."""
         try:
             self.tick()
+        except DataError as error:
+            _log.error("game %s cannot be recorded, and has to be played again: %s", self.name, error)
+            self.end("disk", "full disk")
         except Exception:
             _log.exception("game %s has failed", self.name)
-            self.end("failed")
+            self.end("failed", "failed")
 
     def tick(self) -> None:
         """Run one step of the game with the input so far."""
-        said = {player: words.popleft() for player, words in self._words.items() if words}
+        typed = {player: words[0] for player, words in self._words.items() if words}
+        said = {player: words.text for player, words in typed.items()}
         acts: dict[Player, Any] = {}
         for player, hands in self.hands.items():
             yaw, pitch = self.game.view_of(player).worlds.pose[0].tolist()[3:]
@@ -307,6 +329,8 @@ class Room:
             if act is not None:
                 acts[player] = act
         done = self._live.tick({player: said[player] for player in self.seats if player in said}, acts)
+        for player in said:
+            self._confirm(player, typed.get(player), said[player])
         for partner in self._partners.values():
             partner.consult(self.game)
             if partner.is_slow(self.game.ticks):
@@ -317,6 +341,33 @@ class Room:
                 client.wake.set()
         if done.terminated or done.truncated:
             self.end("complete" if done.terminated else "time")
+        elif self.goal and done.edit is not None and self.game.episode.worlds.best[0] >= self.goal:
+            self.end("practice")
+
+    def _confirm(self, player: Player, words: Words | None, text: str) -> None:
+        """Report a recorded message, and let its page know; None = of an agent."""
+        facts: dict[str, Any] = {"text": text, "to": self._heard_by(player)}
+        if words is None:
+            self._report("said", player, **facts, agent=self.seats[player].agent)
+            return
+        self._words[player].popleft()
+        seat = self.seats[player]
+        seat.said += 1
+        if seat.client is not None:
+            seat.client.notify("said", n=seat.said)
+        self._report("said", player, **facts, how=words.how, typed_s=words.typed_s)
+
+    def _heard_by(self, player: Player) -> list[str]:
+        hearers = self.game.config.hearers_of(self.game.agent_of[player])
+        return [str(one) for one in self.seats if one != player and self.game.agent_of[one] in hearers]
+
+    def learn(self, client: Client, step: str) -> None:
+        """Report a step of the tutorial; its end ends a game that is there for it."""
+        if self.coach and client.seat is not None and not self.over:
+            client.seat.active_at = client.seat.acted_at = clock.monotonic()
+            self._report("tutorial", client.player, step=step)
+            if step in ("done", "skipped"):
+                self.end("tutorial")
 
     def _decided(self, player: Player) -> tuple[str, Any]:
         """Return an agent's message and action. An agent that fails is removed, and nobody takes its seat."""
@@ -331,11 +382,11 @@ class Room:
             return "", None
         return (action["say"], action["act"]) if role_of(player) == Role.BUILDER else (action, None)
 
-    def end(self, how: str) -> None:
-        """End the game: complete, time, left, idle or failed. Further calls do nothing."""
+    def end(self, how: str, why: str = "") -> None:
+        """End the game: complete, time, left, idle, disk or failed. Further calls do nothing. why: in words."""
         if self.over:
             return
-        self.over, self.over_at = how, clock.monotonic()
+        self.over, self.over_at, self.why = how, clock.monotonic(), why or how
         for partner in self._partners.values():
             partner.close()
         if self._recorder is not None:
@@ -356,17 +407,24 @@ class Room:
 
     # -- people
 
-    def enter(self, player: Player, seat: Seat | None) -> Client:
-        """Add a person to a seat, or a spectator of a player. An older connection of the seat is closed."""
-        client = Client(self, player, seat)
+    def enter(self, player: Player, seat: Seat | None, page: str = "") -> Client:
+        """Add a person to a seat, or a spectator of a player. An older connection of the seat is closed.
+
+        page: the same for all connections of a tab.
+        """
+        client = Client(self, player, seat, page)
         if seat is not None:
-            if seat.client is not None:
-                seat.client.notify("elsewhere")
-                seat.client.dismiss()
-                self.clients.discard(seat.client)
-            back = seat.active_at > 0
+            event = "back" if seat.active_at > 0 else "joined"
+            if (older := seat.client) is not None:
+                if page and older.page == page:  # its end has not been noticed yet
+                    self._report("away", player, why=LOST)
+                else:
+                    event = "elsewhere"
+                older.notify("elsewhere")
+                older.dismiss()
+                self.clients.discard(older)
             seat.client, seat.active_at = client, clock.monotonic()
-            self._report("back" if back else "joined", player)
+            self._report(event, player)
             if self.playing:
                 self.begun_at = self.begun_at or seat.active_at
             if player in self.hands:
@@ -376,17 +434,24 @@ class Room:
         self.send_status()
         return client
 
-    def leave(self, client: Client, for_good: bool = False) -> None:
+    def leave(self, client: Client, for_good: bool = False, why: str = LOST) -> None:
         """Remove a connection; `for_good`: its person has left the game."""
         self.clients.discard(client)
         self.unwatched_at = clock.monotonic()
         seat = client.seat
         if seat is None or seat.client is not client:
             return
-        seat.client, seat.away_at = None, clock.monotonic()
+        seat.client, seat.away_at, seat.away_why = (
+            None,
+            clock.monotonic(),
+            "pressed Leave" if for_good else why,
+        )
         if seat.player in self.hands:
             self.hands[seat.player].forget()
-        self._report("left" if for_good else "away", seat.player)
+        if for_good:
+            self._report("left", seat.player)
+        else:
+            self._report("away", seat.player, why=why)
         if for_good and not self.over:
             self._lose(seat)
         self.send_status()
@@ -398,17 +463,23 @@ class Room:
             self._replace(seat, self.options.replace[role])
         else:
             self.ended_by = seat.player
-            self.end("left")
+            self.end("left", seat.away_why)
 
     def _report(self, event: str, player: Player, **facts: Any) -> None:
         if not self.over:
             for callback in self.on_event:
                 callback(event, player, facts)
 
-    def pause(self, paused: bool) -> None:
+    @property
+    def paused(self) -> bool:
+        """Whether time stands still though everybody may be there."""
+        return bool(self.pauses)
+
+    def pause(self, paused: bool, by: str = "admin") -> None:
         """Stop the time of the game, or let it continue."""
-        self.paused = paused
-        self.send_status()
+        if paused != (by in self.pauses):
+            (self.pauses.add if paused else self.pauses.discard)(by)
+            self.send_status()
 
     def played_s(self, player: Player) -> float:
         """Return the seconds from the beginning of the game to the last thing that a person said or did."""
@@ -436,6 +507,8 @@ class Room:
             patience = options.wait_s if seat.token else options.invite_s
             if now - seat.away_at >= patience:
                 self._lose(seat)
+        if not self.playing and not self.over:
+            self.send_status()  # pages hear from the server each second, also without frames
 
     def _check_active(self, seat: Seat, idle_s: float) -> None:
         """Ask an inactive person for a sign of life, and end the game if there is none."""
@@ -461,17 +534,19 @@ class Room:
 
     # -- input
 
-    def say(self, client: Client, text: str, how: str = "typed", typed_s: float = 0.0) -> None:
-        """Queue a person's message for the next tick.
+    def expects(self, client: Client) -> int:
+        """Return the number of a person's next message, from 1; 0 if none can be taken now."""
+        if client.seat is None or self.over or len(self._words[client.player]) >= WORDS_WAITING:
+            return 0
+        return client.seat.said + len(self._words[client.player]) + 1
 
-        how: "typed", by a "button", or an edited "example". typed_s: seconds since the first key.
-        """
+    def say(self, client: Client, words: Words) -> None:
+        """Queue a person's message for the next tick."""
         if client.seat is None or self.over:
             return
         client.seat.active_at = client.seat.acted_at = clock.monotonic()
-        if text.strip():
-            self._words[client.player].append(text)
-            self._report("said", client.player, how=how, typed_s=typed_s)
+        if words.text.strip():
+            self._words[client.player].append(words)
 
     def show_typing(self, client: Client) -> None:
         """Show those who hear a person that it is typing, unless agents and people have to look alike."""
@@ -483,15 +558,17 @@ class Room:
         """Show those who hear a player that it is typing or thinking, unless agents and people look alike."""
         if self.options.partner_name:
             return
-        hearers = self.game.config.hearers_of(self.game.agent_of[player])
+        hearers = self._heard_by(player)
         for client in self.clients:
-            if self.game.agent_of[client.player] in hearers:
+            if str(client.player) in hearers:
                 client.notify(does, who=str(player))
 
     def move(self, client: Client, frame: CommandFrame) -> None:
         """Queue a command frame of a builder."""
         if client.seat is None or client.player not in self.hands or not self.playing:
             return
+        if client.gone:
+            return  # late words of a connection that was replaced
         client.seat.active_at = client.seat.acted_at = clock.monotonic()
         self.hands[client.player].take(frame)
 
@@ -534,6 +611,8 @@ class Room:
             "agents": {str(one): self._agent_name(seated.agent) for one, seated in self.seats.items()},
             "partner": self.options.partner_name,
             "left_s": self._left_s(),
+            "said": 0 if seat is None else seat.said,
+            "coach": self.coach,
             "back": self.options.back,
             "replay": self.name if self.options.gallery else "",
         }
@@ -569,12 +648,14 @@ class Room:
     def status(self) -> dict[str, Any]:
         """Return the state of the game, for all clients."""
         paused = "waiting" if self.open_seats else "paused"
+        now = clock.monotonic()
+        away = [seat.away_at for seat in self.seats.values() if seat.waits and seat.token]
         return {
             "state": "over" if self.over else "playing" if self.playing else paused,
             "how": self.over,
             "here": {str(player): not seat.waits for player, seat in self.seats.items()},
             "open": list(self.open_seats),
-            "wait_s": self.options.wait_s,
+            "wait_s": max(0, math.ceil(min(away, default=now) + self.options.wait_s - now)),
             "paused": self.paused,
         }
 
@@ -720,7 +801,9 @@ class Rooms:
 
     def check(self, now: float) -> None:
         """Check all rooms: who is away for too long, and what is over."""
+        low = self.free_mb < SPARE * self.options.free_mb
         for room in tuple(self.rooms.values()):
+            room.pause(low, "disk")
             room.check(now)
             if room.over and now - room.over_at > KEPT_S and not room.clients:
                 self._forget(room)
@@ -758,8 +841,8 @@ class Rooms:
         place = self._tokens.get(token)
         return None if place is None else place[0]
 
-    def enter(self, token: str) -> Client | None:
-        """Enter by a token or an invitation; return None if it is invalid."""
+    def enter(self, token: str, page: str = "") -> Client | None:
+        """Enter by a token or an invitation; return None if it is invalid. page: see `Room.enter`."""
         place = self._tokens.get(token)
         if place is None:
             return None
@@ -770,7 +853,7 @@ class Rooms:
             return None
         if seat is not None and token == seat.invitation:
             self.claim(token)
-        return room.enter(player, seat)
+        return room.enter(player, seat, page)
 
     # -- how busy it is
 

@@ -25,7 +25,7 @@ from iglu_marl.agents.learned.zoo import pretrained, zoo
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
-from iglu_marl.core.files import PRIVATE, JsonLines, private_folder
+from iglu_marl.core.files import private_folder
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.parsing import parse_json
 from iglu_marl.core.task import Task
@@ -53,8 +53,17 @@ from iglu_marl.web.limits import (
     json_of,
     same_origin,
 )
-from iglu_marl.web.options import PERSON, READERS, SERVER_TEXTS, ServerOptions, shown_name, team_facts
-from iglu_marl.web.rooms import Client, Rooms
+from iglu_marl.web.locks import FileLock
+from iglu_marl.web.options import (
+    PERSON,
+    READERS,
+    SERVER_TEXTS,
+    TOO_FAST,
+    ServerOptions,
+    shown_name,
+    team_facts,
+)
+from iglu_marl.web.rooms import CLOSED, LOST, Client, Rooms, Words
 
 if TYPE_CHECKING:
     from iglu_marl.web.sessions import Sessions
@@ -63,7 +72,10 @@ if TYPE_CHECKING:
 JOIN_S = 10.0  # for the first message
 CLOSE_S = 20.0  # for the last messages of a connection that is closed
 LOCK = ".server"  # file of a folder that a running server has locked
+WATCH_S = 2.0  # between looks at the locks
 MOST_ERRORS = 20  # of a connection
+FLOOD_S = 0.002  # for which a connection that sends too much is not read
+NORMAL = (1000, 1001, 1005)  # codes of a connection that its page has closed
 
 _log = logging.getLogger("uvicorn.error")
 _SHARED = ("drawing.js", "style.css")  # what these pages share with the replay page
@@ -80,10 +92,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     if sessions is not None:
         options = options_for(sessions.study, options)
     private_folder(options.folder)
-    try:
-        lock = JsonLines(options.folder / LOCK, PRIVATE)
-    except DataError as error:
-        raise DataError(f"the folder {options.folder} has a running server: {error}") from None
+    lock = FileLock(options.folder / LOCK, f"the folder {options.folder} has a running server")
     if sessions is not None:
         try:
             sessions.store.own(sessions.study.name)
@@ -97,7 +106,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         await rooms.resume()
         if sessions is not None:
             await sessions.resume(rooms)
-        tasks = [asyncio.create_task(course) for course in (rooms.clock(), rooms.check_all())]
+        tasks = [asyncio.create_task(course) for course in (rooms.clock(), rooms.check_all(), watch(app))]
         yield
         for task in tasks:
             task.cancel()
@@ -106,17 +115,32 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             await sessions.close()
         lock.close()
 
-    mturk = sessions is not None and sessions.study.return_url == "mturk"
+    async def watch(app: Starlette) -> None:
+        """Stop the server when another one has the folder or the study."""
+        try:
+            while True:
+                await asyncio.sleep(WATCH_S)
+                lock.check()
+                if sessions is not None:
+                    await sessions.store.check_lock()
+        except DataError as error:
+            _log.critical("this server stops: %s", error)
+            app.state.rooms.draining = True
+            app.state.stop(error)
+
     # participants of a study can neither choose games nor see those of others
     free = [
         Route("/", _page("lobby.html")),
-        Route("/gallery", _page("gallery.html")),
         Route("/api/lobby", lobby),
         Route("/api/texts", no_texts),
         Route("/api/games", begin, methods=["POST"]),
-        Route("/api/gallery", gallery.listed),
-        Route("/replay/{name}", gallery.replayed),
     ]
+    if options.gallery:
+        free += [
+            Route("/gallery", _page("gallery.html")),
+            Route("/api/gallery", gallery.listed),
+            Route("/replay/{name}", gallery.replayed),
+        ]
     app = Starlette(
         routes=[
             *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
@@ -126,10 +150,11 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             Route("/metrics", admin.metrics),
             Route("/healthz", health),
         ],
-        middleware=[Middleware(Guard, options.hosts, options.requests_per_s, mturk)],
+        middleware=[Middleware(Guard, options.hosts, options.requests_per_s)],
         lifespan=lifespan,
     )
     app.state.options, app.state.sessions = options, sessions
+    app.state.stop = lambda error: None  # ends the process, see `iglu_marl.web.serving`
     return app
 
 
@@ -148,14 +173,16 @@ def person_app(page: Any, options: ServerOptions, farewell: str) -> Starlette:
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         page.loop = asyncio.get_running_loop()
+        beats = asyncio.create_task(page.beat())
         yield
+        beats.cancel()
 
     async def left(_: Request) -> Response:
         return PlainTextResponse(farewell)
 
     app = Starlette(
         routes=[Route("/", left), *_page_of_a_game(), Route("/api/texts", no_texts)],
-        middleware=[Middleware(Guard, options.hosts, options.requests_per_s, False)],
+        middleware=[Middleware(Guard, options.hosts, options.requests_per_s)],
         lifespan=lifespan,
     )
     app.state.rooms = page
@@ -224,7 +251,7 @@ def page_texts() -> tuple[str, ...]:
         *re.findall(r">([^<>]*\w[^<>]*)<", page.partition("<body")[2]),
         *re.findall(r'title="([^"]+)"', page),
     ]
-    for name in ("study", "play", "completing", "tutorial", "team", "world"):
+    for name in ("study", "play", "panel", "talk", "scene", "completing", "tutorial", "team", "world"):
         code = read_static(f"{name}.js").decode()
         found += re.findall(r'\bt\("([^"]+)"', code)
         for table in re.findall(r"// \[texts\](.*?)// \[/texts\]", code, re.S):
@@ -355,7 +382,7 @@ def brought_task(file: Any) -> Task:
 
 
 async def connection(socket: WebSocket) -> None:
-    """Serve a player or a spectator; the first message is {"t": "join", "token"}."""
+    """Serve a player or a spectator; the first message is {"t": "join", "token", "page": name of the tab}."""
     if not same_origin(socket.headers):
         await socket.close(POLICY)
         return
@@ -364,7 +391,7 @@ async def connection(socket: WebSocket) -> None:
     try:
         first = await asyncio.wait_for(_received(socket), JOIN_S)
         token = first.get("token") if first.get("t") == "join" else None
-        client = rooms.enter(token) if isinstance(token, str) else None
+        client = rooms.enter(token, str(first.get("page", ""))[:40]) if isinstance(token, str) else None
     except (WebSocketDisconnect, asyncio.TimeoutError, IgluMarlError):
         client = None
     if client is None:
@@ -372,13 +399,15 @@ async def connection(socket: WebSocket) -> None:
             await socket.send_json({"t": "closed", "text": "This game is over, or the link is wrong."})
             await socket.close(POLICY)
         return
-    sending = asyncio.create_task(_send_all(socket, client))
+    sending, why = asyncio.create_task(_send_all(socket, client)), LOST
     try:
         client.code = await _receive_all(socket, client)
-    except (WebSocketDisconnect, RuntimeError):
+    except WebSocketDisconnect as end:
+        why = CLOSED if end.code in NORMAL else LOST
+    except RuntimeError:
         pass
     finally:
-        client.room.leave(client)
+        client.room.leave(client, why=why)
         client.dismiss()
         # not cancelled: the last messages are still sent, and `wait_for` of Python 3.11 can miss a cancellation
         with contextlib.suppress(asyncio.TimeoutError):
@@ -406,21 +435,26 @@ async def _receive_all(socket: WebSocket, client: Client) -> int:
     while not client.gone:
         try:
             message = await _received(socket)
-            if not messages.take():
-                client.notify("closed", text="Too many messages came from this page.")
-                return POLICY
             kind = message.get("t")
+            if client.gone:
+                break
+            if not messages.take():
+                await asyncio.sleep(FLOOD_S)
+                if kind in ("in", "typing"):
+                    continue  # too many: dropped
             if kind == "in":
                 client.room.move(client, read_frame(message))
             elif kind == "say":
                 _say(client, message, words)
             elif kind == "typing":
                 client.room.show_typing(client)
+            elif kind == "tutorial":
+                client.room.learn(client, str(message.get("step"))[:20])
             elif kind == "leave":
                 client.room.leave(client, for_good=True)
                 return 1000
             else:
-                raise ConfigError(f"t is {kind!r:.40}, expected in, say, typing or leave")
+                raise ConfigError(f"t is {kind!r:.40}, expected in, say, typing, tutorial or leave")
         except IgluMarlError as error:
             errors += 1
             client.notify("note", text=str(error)[:200])
@@ -434,18 +468,19 @@ def _say(client: Client, message: dict[str, Any], words: Allowance) -> None:
     limit = client.room.game.config.max_message_length or 0
     if not isinstance(text, str) or len(text) > limit:
         raise ConfigError(f"the message is too long, expected at most {limit} characters")
+    expected = client.room.expects(client)
+    if not expected or message.get("n", expected) != expected:
+        return  # it was taken before, or comes again after the one before it
     if not words.take():
-        raise ConfigError("You send messages too fast. Please wait a moment.")
+        client.notify("note", text=TOO_FAST)
+        return
     known = isinstance(typed_s, int | float) and 0 <= typed_s < 1e6
     how = how if how in ("button", "example") else "typed"
-    client.room.say(client, text, how, float(typed_s or 0.0) if known else 0.0)
+    client.room.say(client, Words(text, how, float(typed_s or 0.0) if known else 0.0))
 
 
 async def _send_all(socket: WebSocket, client: Client) -> None:
-    """Send frames and messages. A slow connection gets fewer, larger frames, and delays nobody.
-
-    The server's pings find connections that were lost silently.
-    """
+    """Send frames and messages. A slow connection gets fewer, larger frames, and delays nobody."""
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):
         while True:
             await client.wake.wait()

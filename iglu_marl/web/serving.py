@@ -17,15 +17,19 @@ from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.web.limits import MESSAGE_BYTES, guarded
 from iglu_marl.web.options import ServerOptions
 
+BACKLOG = 2048  # connections that wait to be accepted
+PING_S, SILENT_S = 1.0, 2.5  # a page that does not answer a ping within this time is away
+
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to an address; port 0 is a free one. Raises `ConfigError` if it is in use."""
+    """Return a socket that listens at an address; port 0 is a free one. Raises `ConfigError` if it is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     if os.name == "posix":  # elsewhere, this option would share a port that is in use
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
+        bound.listen(BACKLOG)  # another server may have bound the port, too, until one of them listens
     except OSError as error:
         bound.close()
         raise ConfigError(
@@ -53,13 +57,19 @@ class Server(uvicorn.Server):  # type: ignore[misc]  # of an untyped library
             ws="websockets-sansio",
             ws_max_size=2 * MESSAGE_BYTES,
             ws_per_message_deflate=False,
+            ws_ping_interval=PING_S,
+            ws_ping_timeout=SILENT_S,
             server_header=False,
             forwarded_allow_ips=list(proxies),
             timeout_graceful_shutdown=3,
         )
         super().__init__(config)
+        app.state.stop = self._stop
         self._on_start = on_start
         self._error: IgluMarlError | None = None
+
+    def _stop(self, error: IgluMarlError) -> None:
+        self._error, self.should_exit = error, True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to accept connections, then call `on_start`."""
@@ -68,7 +78,7 @@ class Server(uvicorn.Server):  # type: ignore[misc]  # of an untyped library
             try:
                 await self._on_start()
             except IgluMarlError as error:
-                self._error, self.should_exit = error, True
+                self._stop(error)
 
     def serve_at(self, bound: socket.socket) -> None:
         """Serve at a socket until the server is stopped; in the main thread, Ctrl+C stops it."""

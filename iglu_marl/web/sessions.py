@@ -45,7 +45,9 @@ BROKEN = "broken"  # end of a game that cannot be resumed
 UNPLAYED = "unplayed"  # end of a game of people, one of whom left before all had said or done anything
 SHORT = "short"  # event: a participant ended a game too early
 QUIZ = "quiz failed"  # event
-AGAIN = (BROKEN, UNPLAYED)  # ends after which a game is played again
+DISK = "disk"  # end of a game that could not be recorded
+AGAIN = (BROKEN, UNPLAYED, DISK)  # ends after which a game is played again
+PRACTISED = ("complete", "time", "practice", "tutorial")  # ends of a practice that need not be played again
 CLOSE_S = 10.0  # for pending writes when the server ends; the next start finds games whose end is not stored
 JOIN_S = 10.0  # for the first message of a page that waits
 ASK_S = 1.0  # between looks at the queue for a page that waits
@@ -184,6 +186,9 @@ class Sessions:
                     room.until = clock.monotonic() + min(map(self._left, people))
                     roles = {row["participant"]: player_of(row["role"]) for row in rows}
                     self._follow(room, {**people[0], "game": number}, roles)
+                    for participant in roles:  # who comes back was away
+                        detail = {"game": number, "tick": room.game.ticks, "why": "server"}
+                        self._keep(db.note, participant, "away", detail, clock.time())
 
     async def settle(self) -> None:
         """Wait for pending writes."""
@@ -399,7 +404,10 @@ class Sessions:
             return await self._with_people(row, [one.participant for one in found])
         if mine.others:
             left = READY_S - (now - mine.offered_at)
-            return {"wait": math.ceil(left), "offered": True, "confirmed": mine.ready, "people": size}
+            order = sorted((mine, *mine.others), key=lambda one: one.since).index(mine)
+            role = self._role(row) if team is not None else seats[order]
+            answer = {"wait": math.ceil(left), "offered": True, "confirmed": mine.ready, "people": size}
+            return {**answer, "role": str(role)}
         left = study.wait_s - (now - mine.since)
         if study.no_partner == "wait":
             return {"wait": math.ceil(max(left, 1.0)), "open": True, "people": size}
@@ -476,6 +484,7 @@ class Sessions:
         begun = {
             participant: {
                 "number": number, "task": task, "role": str(role), "recording": room.recording, "how": "",
+                "practice": int(self._round(row).practice),
                 "partner": PERSON if len(players) > 1 else ", ".join(agents),
             }
             for participant, role in players.items()
@@ -493,34 +502,62 @@ class Sessions:
 
     def _follow(self, room: Room, row: dict[str, Any], players: Mapping[int, Player]) -> None:
         """Store what people do in the game of a participant's row, and its end when it comes."""
-        number, practice = row["game"], self._round(row).practice
+        number, present = row["game"], self._round(row)
+        practice, room.coach = present.practice, present.tutorial
         least_s = 0.0 if practice else self.study.least_s
+        if practice and not present.tutorial:
+            self._set_goal(room)
 
         def store_event(kind: str, player: Player, facts: Mapping[str, Any]) -> None:
             detail = {"game": number, "tick": room.game.ticks, **facts}
-            for participant, own in players.items():
-                if own == player:
-                    self._keep(db.note, participant, kind, detail)
+            people = [participant for participant, own in players.items() if own == player]
+            if kind == "said":
+                builders = (str(room.seats[player_of(one)].agent) for one in facts["to"] if "builder" in one)
+                read = next((reader_of(one) for one in builders if one != "None"), "")
+                own = {
+                    "player": str(player),
+                    "recording": room.recording,
+                    "practice": int(practice),
+                    "reader": read,
+                }
+                detail |= own
+                if not people:
+                    kind, people = "heard", [next(iter(players))]
+            for participant in people:
+                self._keep(db.note, participant, kind, detail, clock.time())
 
         def store_end(ended: Room) -> None:
             worlds, by = ended.game.episode.worlds, ended.ended_by
             idle = len(players) > 1 and not all(ended.seats[role].acted_at for role in players.values())
-            how = UNPLAYED if by is not None and idle else ended.over
+            unmet = practice and self.study.practice_until and ended.over not in PRACTISED
+            how = UNPLAYED if by is not None and (idle or unmet) else ended.over
             facts = ended.recording, how, int(worlds.best[0]), int(worlds.target_blocks[0])
             short = [who for who, role in players.items() if role == by and ended.played_s(role) < least_s]
 
             def note(connection: Any) -> None:
                 for who, role in players.items():
+                    if practice and not present.tutorial:
+                        db.note(
+                            connection, who, "practice", {"game": number, "why": ended.why, "met": not unmet}
+                        )
                     if role == by and ended.over == "idle":
                         db.note(connection, who, "idle", {"game": number})
                     if who in short and how != UNPLAYED:
                         db.note(connection, who, SHORT, {"game": number})
-                self._note_end(connection, *facts, number, list(players), str(by or ""))
+                self._note_end(connection, *facts, number, list(players), str(by or ""), ended.why)
 
             self._keep(note)
 
         room.on_event.append(store_event)
         room.on_end.append(store_end)
+
+    def _set_goal(self, room: Room) -> None:
+        """Let a practice game end when the study's criterion is met."""
+        kind, _, count = self.study.practice_until.partition(":")
+        if kind == "minutes":
+            room.until = min(room.until, clock.monotonic() + 60 * int(count))
+        elif kind == "blocks":
+            room.goal = int(count)
 
     def _keep(self, work: Callable[..., Any], *arguments: Any) -> None:
         """Write to the database beside the games, when it can be written."""
@@ -538,9 +575,10 @@ class Sessions:
         number: int,
         players: list[int],
         ended_by: str = "",
+        why: str = "",
     ) -> None:
         """Store a game's end and advance its players, unless it has to be played again."""
-        db.game_ended(connection, recording, how, right, blocks, ended_by)
+        db.game_ended(connection, recording, how, right, blocks, ended_by, why)
         found = [row for who in players if (row := db.by_id(connection, who)) is not None]
         if how == UNPLAYED and any(self._counted({**row, "game": number}) == 0 for row in found):
             db.part(connection, players)
@@ -569,9 +607,13 @@ class Sessions:
         row = await self.store.call(db.by_token, token) if isinstance(token, str) else None
         if row is None or row["study"] != self.study.name:
             raise ConfigError(LINK)
-        if row["stage"] in OVER or self._left(row) > 0:
+        if row["stage"] == "expired" and 0 < self._left(row) < math.inf:  # the clock was wrong
+            before = await self.store.call(db.last_stage, row["id"], "expired")
+            await self._advance(row, before or self.study.next_stage(""))
+        elif row["stage"] in OVER or self._left(row) > 0:
             return row
-        await self._advance(row, "expired")
+        else:
+            await self._advance(row, "expired")
         after: dict[str, Any] | None = await self.store.call(db.by_id, row["id"])
         return row if after is None else after
 
@@ -593,6 +635,10 @@ class Sessions:
         }
         if stage not in OVER and study.minutes:
             view["left_s"] = math.ceil(self._left(row))
+        if stage not in OVER:
+            first, rounds = study.first_stages, self._rounds(row)
+            done = first.index(stage) if stage in first else len(first) + row["game"]
+            view |= {"step": done + 1, "steps": len(first) + len(rounds) + bool(study.asked("questions"))}
         if stage in ("consent", "instructions"):
             text = study.consent if stage == "consent" else study.instructions
             view["pages"] = [as_html(part) for part in re.split(r"^---$", text, flags=re.M)]
@@ -602,8 +648,12 @@ class Sessions:
             view |= {
                 "games": len(rounds),
                 "practice": practice,
-                "number": sum(one.practice == practice for one in rounds[: row["game"] + 1]),
-                "of": sum(one.practice == practice for one in rounds),
+                "tutorial": rounds[row["game"]].tutorial,
+                "until": "" if rounds[row["game"]].tutorial or not practice else study.practice_until,
+                "number": sum(
+                    one.practice == practice and not one.tutorial for one in rounds[: row["game"] + 1]
+                ),
+                "of": sum(one.practice == practice and not one.tutorial for one in rounds),
                 "role": str(self._role(row)) if known else "",
             }
         elif stage == "quiz" or stage in ASKING:

@@ -22,19 +22,33 @@ from typing import Any, TypeVar
 import sqlalchemy as sql
 
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.files import PRIVATE, JsonLines, opened
+from iglu_marl.core.files import PRIVATE, opened
 from iglu_marl.core.tables import csv_text
 from iglu_marl.web import clock
+from iglu_marl.web.locks import FileLock
 from iglu_marl.web.options import FULL
 from iglu_marl.web.study import LEFT_OUT, OVER, Study, SurveyQuestion
 
-SCHEMA = 5
+SCHEMA = 6
 ERRORS = (sql.exc.SQLAlchemyError,)  # of the database
 _LOCKED_BY = """
     SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
     WHERE locktype = 'advisory' AND granted AND objid::bigint = :key AND database = (
         SELECT oid FROM pg_database WHERE datname = current_database())
 """
+MESSAGE_FACTS = (
+    "recording",
+    "game",
+    "practice",
+    "tick",
+    "player",
+    "agent",
+    "to",
+    "text",
+    "how",
+    "typed_s",
+    "reader",
+)
 RETRY_S = (0.5, 1.0, 2.0, 5.0)  # between attempts to write; the last one repeats
 _Result = TypeVar("_Result")
 _log = logging.getLogger("uvicorn.error")
@@ -92,6 +106,10 @@ GAMES = _table(
     _text("recording"),
     _text("how"),
     _text("ended_by"),  # role that left or did nothing
+    _text("why"),  # it ended, for this participant
+    sql.Column(
+        "practice", sql.Integer, nullable=False, server_default="0"
+    ),  # 1: of the practice or the tutorial
     sql.Column("right", sql.Integer),
     sql.Column("blocks", sql.Integer),
     _time("begun"),
@@ -125,7 +143,7 @@ class Store:
 
     def __init__(self, url: str) -> None:
         try:
-            self._engine = sql.create_engine(url)
+            self._engine = sql.create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
         except (sql.exc.ArgumentError, ImportError) as error:
             raise ConfigError(f"the database {url!r:.80} cannot be used: {error!s:.200}") from None
         if self._engine.dialect.name == "sqlite":
@@ -133,6 +151,7 @@ class Store:
             _make_private(self._engine.url.database)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._owned = contextlib.ExitStack()
+        self._lock: FileLock | _AdvisoryLock | None = None
         with in_words(f"the database {url!r:.80} cannot be opened"), contextlib.ExitStack() as stack:
             stack.callback(self.close)
             self._run(_make_tables)
@@ -141,25 +160,22 @@ class Store:
     def own(self, study: str) -> None:
         """Become the only server of a study in this database, until `close`. Raises `DataError`, naming another."""
         place, kind = self._engine.url.database, self._engine.dialect.name
+        taken = f"the study {study!r} has a running server on this database"
         if kind == "sqlite" and place and place != ":memory:" and not place.startswith("file:"):
-            try:
-                self._owned.enter_context(contextlib.closing(JsonLines(f"{place}.{study}.lock", PRIVATE)))
-            except DataError as error:
-                raise DataError(
-                    f"the study {study!r} has a running server on this database: {error}"
-                ) from None
+            self._lock = FileLock(Path(f"{place}.{study}.lock"), taken)
+            self._owned.callback(self._lock.close)
         elif kind == "postgresql":
             with in_words("the database cannot be used"):
-                connection = self._owned.enter_context(self._engine.connect())
-                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-                name = {"name": f"iglu_marl: process {os.getpid()} on {socket.gethostname()}"[:63]}
-                connection.execute(sql.text("SELECT set_config('application_name', :name, false)"), name)
-                key = {"key": zlib.crc32(f"iglu_marl {study}".encode())}
-                if not connection.execute(sql.text("SELECT pg_try_advisory_lock(:key)"), key).scalar():
-                    other = connection.execute(sql.text(_LOCKED_BY), key).scalar()
-                    raise DataError(
-                        f"the study {study!r} has a running server on this database: {other or 'unknown'}"
-                    )
+                self._lock = _AdvisoryLock(self._engine, study, taken)
+            self._owned.callback(self._lock.close)
+
+    async def check_lock(self) -> None:
+        """Take the lock of `own` again where it was lost. Raises `DataError` if another server has it."""
+        if self._lock is not None:
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._lock.check)
+            except ERRORS as error:
+                _log.error("the lock of the study cannot be checked, and will be again: %s", str(error)[:200])
 
     async def keep(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run `work` as `call` does, again and again while the database is busy or its disk is full."""
@@ -199,6 +215,44 @@ class Store:
         self._engine.dispose()
 
 
+class _AdvisoryLock:
+    """The lock of a study in PostgreSQL, which ends with its connection."""
+
+    def __init__(self, engine: sql.Engine, study: str, taken: str) -> None:
+        self._engine, self._taken = engine, taken
+        self._key = {"key": zlib.crc32(f"iglu_marl {study}".encode())}
+        self._connection: sql.Connection | None = None
+        self.check()
+
+    def check(self) -> None:
+        """Take the lock, unless it is held. Raises `DataError` if another server has it, and errors of the database."""
+        try:
+            if self._connection is None:
+                self._connect()
+            else:
+                self._connection.execute(sql.text("SELECT 1"))
+        except ERRORS:
+            self.close()
+            raise
+
+    def _connect(self) -> None:
+        self._connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        name = {"name": f"iglu_marl: process {os.getpid()} on {socket.gethostname()}"[:63]}
+        self._connection.execute(sql.text("SELECT set_config('application_name', :name, false)"), name)
+        if not self._connection.execute(sql.text("SELECT pg_try_advisory_lock(:key)"), self._key).scalar():
+            other = self._connection.execute(sql.text(_LOCKED_BY), self._key).scalar()
+            self.close()
+            raise DataError(f"{self._taken}: {other or 'unknown'}")
+
+    def close(self) -> None:
+        """Give the lock back."""
+        if self._connection is not None:
+            with contextlib.suppress(*ERRORS):
+                self._connection.invalidate()
+            self._connection.close()
+            self._connection = None
+
+
 def _make_private(path: str | None) -> None:
     """Make a new database readable by its owner only; SQLite's files beside it get the same mode."""
     if path and path != ":memory:" and not path.startswith("file:"):
@@ -222,7 +276,7 @@ def _make_tables(connection: sql.Connection) -> None:
         _tables.create_all(connection)
         connection.execute(sql.insert(SCHEMAS).values(version=SCHEMA))
     elif version != SCHEMA:
-        reads = "iglu_marl 0.3.0 updates it" if version < SCHEMA else "a newer iglu_marl reads it"
+        reads = "the release that wrote it reads it" if version < SCHEMA else "a newer iglu_marl reads it"
         raise DataError(f"the database has version {version} of its tables, expected {SCHEMA}; {reads}")
 
 
@@ -251,7 +305,8 @@ def keep_study(connection: sql.Connection, study: Study) -> None:
         )
     known = sql.select(STUDIES.c.id).where(STUDIES.c.study == study.name, STUDIES.c.version == study.version)
     if connection.execute(known).first() is None:
-        row = {"study": study.name, "version": study.version, "content": repr(study), "at": clock.time()}
+        content = study.source or repr(study)
+        row = {"study": study.name, "version": study.version, "content": content, "at": clock.time()}
         connection.execute(sql.insert(STUDIES).values(**row))
 
 
@@ -363,7 +418,7 @@ def advance(
 ) -> bool:
     """Move a participant to another stage; return False if another tab already has."""
     table = PARTICIPANTS
-    finished = {"finished": clock.time()} if after in OVER else {}
+    finished = {"finished": clock.time() if after in OVER else None}
     own = (table.c.id == participant) & (table.c.stage == before) & (table.c.game == game)
     done = _change(connection, own, stage=after, game=next_game, **finished)
     if done:
@@ -392,10 +447,26 @@ def failed_checks(connection: sql.Connection, participant: int) -> int:
     return _count(connection, (ANSWERS.c.participant == participant) & (ANSWERS.c.passed == 0))
 
 
-def note(connection: sql.Connection, participant: int, kind: str, detail: Any = "") -> None:
-    """Store an event."""
-    row = {"participant": participant, "kind": kind, "detail": json.dumps(detail), "at": clock.time()}
+def note(
+    connection: sql.Connection, participant: int, kind: str, detail: Any = "", at: float | None = None
+) -> None:
+    """Store an event. at: when, by default now."""
+    when = clock.time() if at is None else at
+    row = {
+        "participant": participant,
+        "kind": kind,
+        "detail": json.dumps(detail, ensure_ascii=False),
+        "at": when,
+    }
     connection.execute(sql.insert(EVENTS).values(**row))
+
+
+def last_stage(connection: sql.Connection, participant: int, but: str) -> str:
+    """Return the last stage that a participant reached, except one; "" if there is none."""
+    mine = (EVENTS.c.participant == participant) & (EVENTS.c.kind == "stage")
+    chosen = sql.select(EVENTS.c.detail).where(mine).order_by(EVENTS.c.id.desc())
+    stages = (json.loads(detail)["stage"] for detail in connection.execute(chosen).scalars())
+    return next((stage for stage in stages if stage != but), "")
 
 
 def events(connection: sql.Connection, participant: int, kind: str) -> int:
@@ -419,10 +490,19 @@ def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, 
 
 
 def game_ended(
-    connection: sql.Connection, recording: str, how: str, right: int, blocks: int, ended_by: str = ""
+    connection: sql.Connection,
+    recording: str,
+    how: str,
+    right: int,
+    blocks: int,
+    ended_by: str = "",
+    why: str = "",
 ) -> None:
-    """Store the end of a recorded game, for all its players."""
+    """Store the end of a recorded game, for all its players. why: for `ended_by`, and for all if nobody ended it."""
     values = {"how": how, "right": right, "blocks": blocks, "ended": clock.time(), "ended_by": ended_by}
+    values["why"] = (
+        sql.case((GAMES.c.role.in_((ended_by, "")), why), else_="partner") if ended_by else why or how
+    )
     connection.execute(
         sql.update(GAMES).where(GAMES.c.recording == recording, GAMES.c.how == "").values(**values)
     )
@@ -468,6 +548,22 @@ def rows(connection: sql.Connection, table: sql.Table, study: str) -> Iterable[d
     return [dict(row) for row in connection.execute(chosen.order_by(table.c.id)).mappings()]
 
 
+def messages(connection: sql.Connection, study: str) -> Iterator[dict[str, Any]]:
+    """Yield what was said in the games of a study, in order: by whom, to whom, when and how."""
+    for row in rows(connection, EVENTS, study):
+        if row["kind"] in ("said", "heard"):
+            detail = json.loads(row["detail"])
+            code = row["code"] if row["kind"] == "said" else ""
+            facts = {name: detail.get(name, "") for name in MESSAGE_FACTS}
+            yield {
+                "code": code,
+                "condition": row["condition"],
+                "at": row["at"],
+                **facts,
+                "to": " ".join(facts["to"]),
+            }
+
+
 def as_csv(found: Iterable[dict[str, Any]], table: sql.Table) -> str:
     """Return rows as CSV with a header; values that a spreadsheet would calculate are escaped."""
     found = list(found)
@@ -495,10 +591,22 @@ def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
 
 
 def export(connection: sql.Connection, study: str, folder: Path) -> list[str]:
-    """Write participants, games, answers, events and versions as CSV; return the names of the recordings."""
+    """Write participants, games, messages, answers, events and versions as CSV, and each version as it was written.
+
+    Return the names of the recordings.
+    """
     for table in (PARTICIPANTS, GAMES, ANSWERS, EVENTS):
         text = as_csv(rows(connection, table, study), table)
         (folder / f"{table.name}.csv").write_text(text, encoding="utf-8")
-    versions = connection.execute(sql.select(STUDIES).where(STUDIES.c.study == study)).mappings()
-    (folder / "versions.csv").write_text(as_csv(map(dict, versions), STUDIES), encoding="utf-8")
+    said = list(messages(connection, study))
+    lines = [["code", "condition", "at", *MESSAGE_FACTS], *(list(one.values()) for one in said)]
+    (folder / "messages.csv").write_text(csv_text(lines), encoding="utf-8")
+    versions = list(connection.execute(sql.select(STUDIES).where(STUDIES.c.study == study)).mappings())
+    for one in versions:
+        (folder / f"study-{one['version']}.toml").write_text(one["content"], encoding="utf-8")
+    named = (
+        {"version": one["version"], "file": f"study-{one['version']}.toml", "at": one["at"]}
+        for one in versions
+    )
+    (folder / "versions.csv").write_text(as_csv(named, STUDIES), encoding="utf-8")
     return [str(row["recording"]) for row in rows(connection, GAMES, study)]

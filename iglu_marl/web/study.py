@@ -126,6 +126,7 @@ class Round(NamedTuple):
     task: str
     practice: bool
     role: Player | None = None
+    tutorial: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,9 @@ class Study:
     quiz: questions with `expected` after the instructions. Who fails reads the instructions again; after `quiz_tries`
         failures the last stage is "screened", with `quiz_code`.
     practice: tasks of first games, with an agent, in the role that follows; for pairs, each in both roles.
+    practice_until: "" (it may be left at any time), "complete", "blocks:3" (right ones) or "minutes:2". Who leaves
+        before plays it again.
+    tutorial: "off", or "before practice", in games of its own with the first task of practice.
     team: of all games, by name or as a table of options with the key `name` (optional); "" = one of each role.
     partner_name: how partners are called, agents and people alike; "" = "an agent" or "a person".
     pairing: "fixed" (people stay together in all games) or "rotate" (paired again before each game).
@@ -157,7 +161,8 @@ class Study:
         stage is "left", with `left_code`.
     failed_checks: number of failed attention checks after which a participant is not counted, 0 = never. They get
     `failed_code` ("" = none) instead of the completion code, as do those whose time is over.
-    return_url: of the platform, for those who get a code; {code} is replaced by it. "mturk": of MTurk's external form.
+    return_url: of the platform, for those who get a code; {code} is replaced by it.
+    source: the file.
     """
 
     name: str
@@ -178,6 +183,8 @@ class Study:
     links: Literal["open", "signed"] = "open"
     devices: tuple[str, ...] = ("mouse", "touch")
     practice: tuple[str, ...] = ()
+    practice_until: str = ""
+    tutorial: Literal["before practice", "off"] = "off"
     team: str | Mapping[str, Any] = ""
     partner_name: str = ""
     pairing: Literal["fixed", "rotate"] = "fixed"
@@ -201,6 +208,7 @@ class Study:
     left_code: str = ""
     dismissed_code: str = ""
     codes: tuple[str, ...] = ()
+    source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if re.fullmatch(r"[\w-]{1,60}", self.name) is None:
@@ -210,12 +218,18 @@ class Study:
         for name in ("game_minutes", "idle_s", "wait_s", "drop_minutes"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
-        for name in ("pairing", "roles", "order", "no_partner", "examples", "reader", "links"):
+        for name in ("pairing", "roles", "order", "no_partner", "examples", "reader", "links", "tutorial"):
             known = get_args(get_type_hints(Study)[name])
             if getattr(self, name) not in known:
                 raise ConfigError(
                     f"{name} is {getattr(self, name)!r:.40}, expected {' or '.join(map(repr, known))}"
                 )
+        if self.tutorial != "off" and not self.practice:
+            raise ConfigError(f"tutorial is {self.tutorial!r} without practice, expected 'off'")
+        if re.fullmatch(r"|complete|(blocks|minutes):[1-9]\d{0,2}", self.practice_until) is None:
+            raise ConfigError(
+                f"practice_until is {self.practice_until!r:.40}, expected 'complete', 'blocks:3' or 'minutes:2'"
+            )
         if self.pairing == "rotate" and (self.roles, self.order) != ("fixed", "listed"):
             raise ConfigError("pairing is 'rotate' with roles or order of pairs, expected 'fixed'")
         if not self.devices or not set(self.devices) <= {"mouse", "touch"}:
@@ -297,7 +311,11 @@ class Study:
     def version(self) -> str:
         """A hash of the contents, 16 hexadecimal digits. Keys with their default value do not count."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
-        changed = {one.name: given[one.name] for one in fields(self) if given[one.name] != _default(one)}
+        changed = {
+            one.name: given[one.name]
+            for one in fields(self)
+            if one.compare and given[one.name] != _default(one)
+        }
         return hashlib.sha256(repr(changed).encode()).hexdigest()[:16]
 
     @property
@@ -315,7 +333,9 @@ class Study:
         first = place % len(group.tasks) if self.order == "latin" else 0
         roles = {role_of(one): one for one in reversed(self.players)}  # the first of each role
         practice_roles = roles.values() if len(self.seats(condition)) > 1 else (group.role,)
-        practice = (Round(task, True, role) for task in self.practice for role in practice_roles)
+        practice = [Round(task, True, role) for task in self.practice for role in practice_roles]
+        if self.tutorial != "off":
+            practice = [Round(self.practice[0], True, role, True) for role in practice_roles] + practice
         return (*practice, *(Round(task, False) for task in (*group.tasks[first:], *group.tasks[:first])))
 
     def asked(self, stage: str) -> tuple[SurveyQuestion, ...]:
@@ -335,12 +355,16 @@ class Study:
         }
         return codes.get(outcome, self.failed_code)
 
+    @property
+    def first_stages(self) -> list[str]:
+        """The stages before the games."""
+        there = {"consent": self.consent, "quiz": self.quiz, "before": self.asked("before")}
+        return [one for one in ("consent", "instructions", "quiz", "before") if there.get(one, True)]
+
     def next_stage(self, stage: str) -> str:
         """Return the first stage after one that comes before the games; of "", the first of all."""
-        there = {"consent": self.consent, "quiz": self.quiz, "before": self.asked("before")}
-        stages = ["", "consent", "instructions", "quiz", "before", "game"]
-        after = stages[stages.index(stage) + 1 :]
-        return next(one for one in after if there.get(one, True))
+        stages = ["", *self.first_stages, "game"]
+        return stages[stages.index(stage) + 1]
 
     def check_against(self, tasks: Mapping[str, Any], agents: Mapping[Role, tuple[str, ...]]) -> None:
         """Raise `ConfigError` unless the server knows all tasks and agents."""
@@ -368,15 +392,22 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     """Return the study of a TOML file. Raises `ConfigError` that names the file and the problem."""
     file = Path(path)
     try:
-        content = tomllib.loads(read_file(file, FILE_LIMIT).decode("utf-8"))
+        source = read_file(file, FILE_LIMIT).decode("utf-8")
+        content = tomllib.loads(source)
+
+        def beside(name: str) -> str:
+            nonlocal source
+            text = read_file(file.parent / name, FILE_LIMIT).decode("utf-8")
+            source += "\n".join(["", f"# {name}", *(f"# {line}" for line in text.splitlines()), ""])
+            return text
+
         if isinstance(content.get("texts"), str):
-            text = read_file(file.parent / content["texts"], FILE_LIMIT).decode("utf-8")
-            content["texts"] = tomllib.loads(text)
+            content["texts"] = tomllib.loads(beside(content["texts"]))
         for row in (content, *(row for row in content.get("questions", ()) if isinstance(row, dict))):
             for key in ("consent", "instructions", "text"):
                 if re.fullmatch(r"[^\n]+\.md", str(row.get(key, ""))):  # a file beside the study's
-                    row[key] = read_file(file.parent / row[key], FILE_LIMIT).decode("utf-8")
-        return _study(content)
+                    row[key] = beside(row[key])
+        return replace(_study(content), source=source)
     except DataError as error:  # it names the file, which may be another one
         raise ConfigError(str(error)) from None
     except (ConfigError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as error:

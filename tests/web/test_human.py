@@ -188,7 +188,7 @@ def test_a_person_leaves() -> None:
 def test_a_builder_who_cannot_speak_is_told_so() -> None:
     def speak(me: Visitor) -> None:
         me.send(t="say", text="Hello?")
-        me.hear(lambda message: message["t"] == "note")
+        me.hear(lambda message: message["t"] == "refused")
         me.send(t="leave")
 
     def program() -> None:

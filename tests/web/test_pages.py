@@ -24,7 +24,7 @@ from iglu_marl.core.worlds import Pose  # noqa: E402
 from iglu_marl.language import parse  # noqa: E402
 from iglu_marl.web import ServerOptions, create_app  # noqa: E402
 from iglu_marl.web.sessions import Sessions  # noqa: E402
-from iglu_marl.web.store import PARTICIPANTS, Store  # noqa: E402
+from iglu_marl.web.store import Store  # noqa: E402
 from iglu_marl.web.study import Condition, Study  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
@@ -36,7 +36,10 @@ HOSTILE = "<img src=x onerror='window.hacked=1'></span><script>window.hacked=1</
 @contextmanager
 def serving(sessions: Any = None, **options: Any) -> Iterator[str]:
     """A server in a thread; its address."""
-    app = create_app(ServerOptions(**{"tasks": {"two": TWO}, "games_per_address": 100, **options}), sessions)
+    app = create_app(
+        ServerOptions(**{"tasks": {"two": TWO}, "games_per_address": 100, "gallery": True, **options}),
+        sessions,
+    )
     config = uvicorn.Config(
         app, port=0, log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=1
     )
@@ -205,7 +208,7 @@ def test_one_who_goes_to_another_page_is_away(window: Browser, phone: Browser, a
     assert "builder is away" in phone.run("return document.getElementById('veiltitle').textContent")
     window.back()
     entered(window)
-    phone.wait("return play.state.status.state === 'playing' && document.getElementById('veil').hidden")
+    phone.wait("return play.state.status.state === 'playing' && !document.getElementById('veil').open")
 
 
 def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> None:
@@ -310,35 +313,6 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
         assert hit, button
 
 
-def test_a_worker_of_mturk(window: Browser, tmp_path: Path) -> None:
-    """A preview takes nobody in; the last page has the form that MTurk expects."""
-    study = Study(
-        "hit",
-        (Condition("only", ("two",)),),
-        completion_code="C0DE",
-        return_url="mturk",
-        participant="workerId",
-    )
-    store = Store(f"sqlite:///{tmp_path / 'study.db'}")
-    with serving(Sessions(study, store), folder=tmp_path / "games") as address:
-        link, site = f"{address}/?hitId=H1&assignmentId=", "&turkSubmitTo=https://workersandbox.mturk.com"
-        window.open(f"{link}ASSIGNMENT_ID_NOT_AVAILABLE{site}")
-        window.wait("return document.getElementById('text').textContent.includes('accept the task')")
-        window.open(f"{link}A1&workerId=W1{site}")
-        window.wait("return document.body.dataset.stage === 'instructions'")
-        store.do(lambda one: one.execute(PARTICIPANTS.update().values(stage="done")))
-        window.open(f"{address}/")  # as after a game
-        window.wait("return document.body.dataset.stage === 'done'")
-        window.run(
-            "HTMLFormElement.prototype.submit = () => {}; document.querySelector('#form button').click()"
-        )
-        form = window.run("const form = document.getElementById('hit'); return [form.action, form.method]")
-        assert form == ["https://workersandbox.mturk.com/mturk/externalSubmit", "post"]
-        fields = window.run("return Object.fromEntries(new FormData(document.getElementById('hit')))")
-        assert fields == {"assignmentId": "A1", "code": "C0DE", "stage": "done"}
-        assert window.messages() == []
-
-
 def test_two_participants_of_a_study(window: Browser, phone: Browser, tmp_path: Path) -> None:
     """Both wait, one loses the connection and gets it back, both confirm, and they have one game."""
     study = Study(
@@ -426,3 +400,21 @@ def test_what_the_page_predicts_is_what_happens(window: Browser, address: str) -
     predicted = np.array(window.run(script, keys, turns, blocks))
     assert np.abs(predicted - np.array(poses)).max() < 1e-9
     assert np.ptp(predicted[:, :3], axis=0).min() > 1  # it has gone about, and jumped
+
+
+def test_a_network_that_stands_still_costs_nobody_a_word(
+    window: Browser, phone: Browser, tmp_path: Path
+) -> None:
+    """Six seconds with W held while both write; longer ones: `python -m tests.web.networks`."""
+    import networks
+
+    pages = {Role.ARCHITECT: phone, Role.BUILDER: window}
+    with networks.study(tmp_path) as (port, store):
+        seen = networks.play(pages, port, store, "still", (Role.BUILDER,), 6.0, 0.0)
+    assert seen.own is not None
+    assert seen.own < 5
+    assert seen.other is not None
+    assert seen.other < 5.5
+    for said in seen.lines.values():
+        assert sorted(said) == ["before", "before", "during 1", "during 1", "during 2", "during 2"]
+    assert [kind for kind in seen.events if kind != "left"] == ["joined", "joined", "away", "back"]

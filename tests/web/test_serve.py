@@ -28,10 +28,11 @@ from typer.testing import CliRunner
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from iglu_marl import replay
+from iglu_marl import ConfigError, replay
 from iglu_marl.cli import app
 from iglu_marl.recording import read_recording
 from iglu_marl.web.partners import PROCESSES
+from iglu_marl.web.serving import listen
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -103,9 +104,20 @@ def test_people_behind_a_proxy_are_told_apart(tmp_path: Path, options: tuple[str
         assert asked("198.51.100.2") == (200 if apart else 429)
 
 
-@pytest.mark.parametrize(("addresses", "each"), [(1, 50), (12, 100)])
-def test_slow_requests_shut_nobody_out(tmp_path: Path, addresses: int, each: int) -> None:
-    """1,100 connections whose heads never end: few are kept, none for long, and others are answered meanwhile."""
+HEAD = b"GET / HTTP/1.1\r\nHost: "
+BODY = (
+    b"POST /api/games HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\nContent-Length: 9\r\n\r\n{"
+)
+
+
+def test_a_port_has_one_server() -> None:
+    with listen("127.0.0.1", 0) as first, pytest.raises(ConfigError, match="no server can listen"):
+        listen("127.0.0.1", first.getsockname()[1])
+
+
+@pytest.mark.parametrize(("addresses", "each", "sent"), [(1, 50, HEAD), (12, 100, HEAD), (12, 100, BODY)])
+def test_slow_requests_shut_nobody_out(tmp_path: Path, addresses: int, each: int, sent: bytes) -> None:
+    """1,100 connections whose requests never end: few are kept, none for long, and others are answered meanwhile."""
     limits = ("--limit", f"connections_per_address={each}", "--limit", "header_s=2", "--proxy", "127.0.0.2")
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     with ExitStack() as stack:
@@ -120,7 +132,7 @@ def test_slow_requests_shut_nobody_out(tmp_path: Path, addresses: int, each: int
                 socket.create_connection(("127.0.0.1", port), 10, source_address=source)
             )
             with suppress(OSError):
-                slow.sendall(b"GET / HTTP/1.1\r\nHost: ")
+                slow.sendall(sent)
             slow.setblocking(False)
             crowd.append(slow)
         asked, waits = urllib.request.Request(f"http://{host}/healthz"), []

@@ -182,19 +182,6 @@ def test_devices_and_parameters_of_the_platform(tmp_path: Path) -> None:
         assert json.loads(came["detail"]) == {"condition": "only", "device": "mouse", "STUDY_ID": "s1"}
 
 
-def test_a_frame_of_mturk(tmp_path: Path) -> None:
-    """Its sites may show the pages of a study that is for them, and get its form."""
-    for number, (url, frames) in enumerate(
-        (("https://example.org/{code}", "'none'"), ("mturk", "mturk.com"))
-    ):
-        text = ONE.replace("least_s = 0", f'return_url = "{url}"')
-        with serving(written(tmp_path, text), tmp_path / f"games{number}") as client:
-            policy = client.get("/").headers["content-security-policy"].split("; ")
-        assert policy[-1].startswith("frame-ancestors ")
-        assert policy[-1].endswith(frames)
-        assert (policy[-2] == "form-action 'self' https://*.mturk.com") == (url == "mturk")
-
-
 def test_how_something_was_said_is_an_event(tmp_path: Path) -> None:
     with serving(written(tmp_path, ONE), tmp_path / "games") as client:
         token = to_the_game(client, "P1")

@@ -562,12 +562,31 @@ def test_forty_participants_in_postgresql(tmp_path: Path, folder: Path) -> None:
             url = f"postgresql+psycopg://tester@/postgres?host={place}"
             simulate(written(tmp_path, STUDY), folder, url)
             own_a_study(Store(url), Store(url))
+            take_a_lost_lock_again(Store(url), Store(url))
         finally:
             run(str(programs / "pg_ctl"), "-D", f"{place}/data", "-m", "immediate", "stop")
 
 
 def has_psycopg() -> bool:
     return importlib.util.find_spec("psycopg") is not None and shutil.which("runuser") is not None
+
+
+def take_a_lost_lock_again(one: Store, other: Store) -> None:
+    """The server of the database ends all connections, as with a restart."""
+    ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname <> '' AND pid <> pg_backend_pid()"
+    one.own("words")
+    other.do(lambda connection: connection.execute(text(ends)))
+    for _ in range(2):  # the loss is noticed, and the lock taken
+        asyncio.run(one.check_lock())
+    with pytest.raises(DataError, match="has a running server"):
+        other.own("words")
+    other.do(lambda connection: connection.execute(text(ends)))
+    other.own("words")
+    asyncio.run(one.check_lock())
+    with pytest.raises(DataError, match="has a running server"):
+        asyncio.run(one.check_lock())
+    other.close()
+    one.close()
 
 
 def own_a_study(one: Store, other: Store) -> None:
@@ -586,7 +605,9 @@ def test_a_study_has_one_server(tmp_path: Path) -> None:
     own_a_study(*(Store(f"sqlite:///{tmp_path / 'x.db'}") for _ in range(2)))
 
 
-@pytest.mark.parametrize(("version", "reads"), [(4, "0.3.0 updates it"), (99, "a newer iglu_marl reads it")])
+@pytest.mark.parametrize(
+    ("version", "reads"), [(4, "release that wrote it"), (99, "a newer iglu_marl reads it")]
+)
 def test_tables_of_another_version_are_refused(version: int, reads: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
     store = Store(url)

@@ -35,7 +35,8 @@ export const PARTNERS = {
 };
 export const title = (name) => name.replace(/[-_]/g, " ").replace(/^./, (letter) => letter.toUpperCase());
 /** An agent's name for people. */
-export const nameOf = (name) => name.startsWith("llm:") ? `Language model ${name.slice(4)}` : `${(PARTNERS[name] || [title(name)])[0]} agent`;
+export const nameOf = (name) =>
+  name.startsWith("llm:") ? `Language model ${name.slice(4)}` : `${(PARTNERS[name] || [title(name)])[0]} agent`;
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
 const language = {language: "en", texts: {}};

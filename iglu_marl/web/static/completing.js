@@ -3,14 +3,18 @@ import {$, ask, make, t} from "./common.js";
 
 const MOST = 6;  // completions at a time
 // A word of such a row stands for each of them: with “Place a red block” goes “put a yellow block”.
-const ALIKE = ["red blue green yellow orange purple", "two three four five six seven eight nine 2 3 4 5 6 7 8 9", "a one 1", "place put add set"].map((row) => row.split(" "));
+const ALIKE = [
+  "red blue green yellow orange purple", "two three four five six seven eight nine 2 3 4 5 6 7 8 9", "a one 1", "place put add set",
+].map((row) => row.split(" "));
 const alike = (word, other) => word === other || ALIKE.some((row) => row.includes(word) && row.includes(other));
 
 /** A text with the rest of an example that begins alike; "" if none does, or nothing is left. */
 export function completed(text, example) {
-  const said = text.toLowerCase().split(/\s+/), words = example.split(" "), last = said.length - 1, next = (words[last] || "").toLowerCase();
+  const said = text.toLowerCase().split(/\s+/), words = example.split(" "), last = said.length - 1;
+  const next = (words[last] || "").toLowerCase();
   const begun = next.startsWith(said[last]);
-  if (!next || !said.slice(0, last).every((word, k) => alike(word, words[k].toLowerCase())) || !(begun || alike(said[last], next))) return "";
+  const same = said.slice(0, last).every((word, k) => alike(word, words[k].toLowerCase()));
+  if (!next || !same || !(begun || alike(said[last], next))) return "";
   const rest = [begun ? words[last].slice(said[last].length) : "", ...words.slice(last + 1)].join(" ");
   return rest && text + rest;
 }
@@ -21,7 +25,8 @@ export class Completing {
     Object.assign(this, {taken, sentences: [], active: -1, spoken: false});
     const field = $("words"), list = $("sentences");
     list.dataset.title = list.ariaLabel = t("The builder reads sentences like these:");
-    for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-controls", "sentences"], ["aria-expanded", "false"]]) field.setAttribute(name, value);
+    const facts = {role: "combobox", "aria-autocomplete": "list", "aria-controls": "sentences", "aria-expanded": "false"};
+    for (const [name, value] of Object.entries(facts)) field.setAttribute(name, value);
     field.addEventListener("input", () => this.show());
     list.addEventListener("pointerdown", (event) => event.preventDefault());  // the field keeps the focus
     list.addEventListener("click", (event) => { if (event.target.role === "option") this.take(event.target.textContent); });
@@ -42,7 +47,9 @@ export class Completing {
     const options = [...$("sentences").children];
     this.active = number;
     options.forEach((option, k) => { option.ariaSelected = String(k === number); });
-    if (number < 0) $("words").removeAttribute("aria-activedescendant"); else { $("words").setAttribute("aria-activedescendant", options[number].id); options[number].scrollIntoView({block: "nearest"}); }
+    if (number < 0) { $("words").removeAttribute("aria-activedescendant"); return; }
+    $("words").setAttribute("aria-activedescendant", options[number].id);
+    options[number].scrollIntoView({block: "nearest"});
   }
   take(sentence) {
     $("words").value = sentence;

@@ -14,6 +14,6 @@ $("games").append(...games.map((game) => make("li", {},
     make("b", {textContent: title(game.task || "A structure")}),
     make("span", {textContent: sentence(game.agents)}),
     make("span", {className: "day", textContent: day(game.name)}),
-    make("span", {className: game.completed ? "good" : "", textContent: game.completed ? "complete" : `${game.right} of ${game.blocks} blocks`}),
+    make("span", game.completed ? {className: "good", textContent: "complete"} : {textContent: `${game.right} of ${game.blocks} blocks`}),
     make("span", {textContent: clock(game.seconds)})))));
 document.body.dataset.ready = "yes";

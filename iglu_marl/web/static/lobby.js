@@ -19,15 +19,19 @@ function showPartners() {
 function showSeats() {
   const {speakers, sees, hearers, inventories} = known, called = (player) => title(speakers[player]);
   const about = (player) => [
-    sees?.[player] ? (sees[player][0] === "none" ? "sees nothing of the plan" : `sees of the plan: ${sees[player].join(", ").replace(/:/g, " ")}`) : "",
+    !sees?.[player] ? "" : sees[player][0] === "none" ? "sees nothing of the plan"
+      : `sees of the plan: ${sees[player].join(", ").replace(/:/g, " ")}`,
     hearers?.[player] ? `is heard by ${hearers[player].filter((one) => one !== player).map(called).join(", ") || "nobody"}` : "",
     inventories?.[player] ? `holds ${NAMES.slice(1).filter((_, k) => inventories[player][k]).join(", ")}` : "",
   ].filter(Boolean).join("; ");
   $("seats").append(...Object.keys(speakers).map((player, k) => {
-    const role = player.split("_")[0], names = [...known.agents[role].map((name) => [name, nameOf(name)]), ["person", "A person, by a link"]];
+    const role = player.split("_")[0], explained = make("small", {textContent: about(player)});
+    const names = [...known.agents[role].map((name) => [name, nameOf(name)]), ["person", "A person, by a link"]];
+    const radio = make("input", {type: "radio", name: "seat", value: player, checked: k === 0});
+    const options = names.map(([value, textContent]) => make("option", {value, textContent}));
     return make("div", {className: `seat ${role}`},
-      make("label", {}, make("input", {type: "radio", name: "seat", value: player, checked: k === 0}), make("span", {}, make("b", {textContent: called(player)}), make("small", {textContent: about(player)}))),
-      make("select", {name: player, ariaLabel: `Who is ${called(player)}?`}, ...names.map(([value, textContent]) => make("option", {value, textContent}))),
+      make("label", {}, radio, make("span", {}, make("b", {textContent: called(player)}), explained)),
+      make("select", {name: player, ariaLabel: `Who is ${called(player)}?`}, ...options),
       make("i", {textContent: "You"}));
   }));
   for (const one of document.querySelectorAll(".roles, #partner-field")) one.hidden = true;
@@ -75,11 +79,17 @@ function bring(file) {
 function decorate() {
   setColors(["#00a2e8", "#ffd500", "#35b04a", "#ff8c1a", "#8e44ad", "#e5322d"]);
   const painter = new Painter($("picture")), grid = new Int8Array(1089);
-  for (const [x, y, z, color] of [[-2, -1, 0, 1], [-2, 0, 0, 1], [2, -1, 0, 1], [2, 0, 0, 1], [-2, 1, 0, 6], [-1, 1, 0, 2], [0, 1, 0, 2], [1, 1, 0, 2], [2, 1, 0, 6], [0, -1, 1, 3], [0, -1, -1, 3], [0, 2, 0, 4]])
+  for (const [x, y, z, color] of [
+    [-2, -1, 0, 1], [-2, 0, 0, 1], [2, -1, 0, 1], [2, 0, 0, 1], [-2, 1, 0, 6], [-1, 1, 0, 2], [0, 1, 0, 2], [1, 1, 0, 2],
+    [2, 1, 0, 6], [0, -1, 1, 3], [0, -1, -1, 3], [0, 2, 0, 4],
+  ])
     grid[cellOf(x, y, z)] = color;
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches, pose = [0, -.25, 3.4, 0, 8];
   const draw = (time) => {
-    if (painter.fit()) { painter.orbit(28 + (still ? 0 : 12 * Math.sin(time / 4000)), 24, 3, 1.02); paintScene(painter, grid, null, pose, false); }
+    if (painter.fit()) {
+      painter.orbit(28 + (still ? 0 : 12 * Math.sin(time / 4000)), 24, 3, 1.02);
+      paintScene(painter, grid, null, pose, false);
+    }
     if (!still && !document.hidden) setTimeout(() => requestAnimationFrame(draw), 40);
     else if (!still) document.addEventListener("visibilitychange", () => requestAnimationFrame(draw), {once: true});
   };
@@ -87,7 +97,8 @@ function decorate() {
 }
 
 known = await ask("/api/lobby");
-$("task").append(make("option", {value: "", textContent: "Any"}), ...known.tasks.map(([name, blocks]) => make("option", {value: name, textContent: `${title(name)} (${blocks})`})));
+const tasks = known.tasks.map(([name, blocks]) => make("option", {value: name, textContent: `${title(name)} (${blocks})`}));
+$("task").append(make("option", {value: "", textContent: "Any"}), ...tasks);
 $("gallery").hidden = !known.gallery;
 for (const radio of document.querySelectorAll("input[name=role]")) radio.addEventListener("change", showPartners);
 $("partner").addEventListener("change", showManner);

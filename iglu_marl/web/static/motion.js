@@ -82,4 +82,5 @@ const inTheWay = (body, x, y, z) => {
   return (y <= legs && legs <= y + 1) || (y <= legs + 1 && legs + 1 <= y + 1);
 };
 /** Whether a block can be placed there: none of the bodies is in the way. */
-export const placeable = (found, ...bodies) => found && found.before && inZone(...found.before) && !bodies.some((body) => inTheWay(body, ...found.before));
+export const placeable = (found, ...bodies) =>
+  found && found.before && inZone(...found.before) && !bodies.some((body) => inTheWay(body, ...found.before));

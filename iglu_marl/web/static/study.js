@@ -1,8 +1,9 @@
 // A participant's way through a study; the server chooses the next stage.
 import {$, ask, clock, make, t, title, translate} from "./common.js";
 
-const KEPT = "iglu-marl-study", HIT = "iglu-marl-hit", DRAFT = "iglu-marl-draft", FIRST_MS = 500, LONGEST_MS = 8000;
-let view = null, waiting = null, sound = null, until = 0;
+const DRAFT = "iglu-marl-draft", FIRST_MS = 500, LONGEST_MS = 8000;
+const BACK = "iglu-marl-back";  // where the page of a game returns to: here, with the participant's code
+let view = null, waiting = null, sound = null, over = 0;
 
 const paragraph = (text) => [make("p", {textContent: text})];
 function button(text, act, main = true) {
@@ -23,30 +24,44 @@ function field(question) {
   if (kind === "text") box.append(make("textarea", {name, rows: 3, maxLength: 2000, required: question.required}));
   else {
     const values = kind === "choice" ? question.options : Array.from({length: question.steps}, (_, k) => String(k + 1));
-    const row = make("div", {className: "options"}, ...values.map((value) => make("label", {}, make("input", {type: "radio", name, value, required: question.required}), make("span", {textContent: value}))));
-    if (kind === "likert") { row.prepend(make("small", {textContent: question.low})); row.append(make("small", {textContent: question.high})); }
-    box.append(row);
+    const radio = (value) => make("input", {type: "radio", name, value, required: question.required});
+    const labels = values.map((value) => make("label", {}, radio(value), make("span", {textContent: value})));
+    const ends = kind === "likert" ? [question.low, question.high].map((textContent) => make("small", {textContent})) : ["", ""];
+    box.append(make("div", {className: "options"}, ends[0], ...labels, ends[1]));
   }
   return box;
 }
 
 const shownCode = (text) => (view.code ? [make("p", {}, text, make("b", {className: "code", textContent: view.code}))] : []);
-const ending = (text, code = t("Your code: ")) => [[...paragraph(text), ...shownCode(code)], !view.url || (view.url === "mturk" && !localStorage.getItem(HIT)) ? [] : view.url === "mturk" ? [button(t("Submit"), submitHit)] : [make("a", {className: "main", href: view.url, textContent: t("Back to the platform")})]];
-/** Send the form by which MTurk learns that the HIT is done. */
-function submitHit() {
-  const [assignmentId, site] = JSON.parse(localStorage.getItem(HIT)), {code, stage} = view;
-  const fields = Object.entries({assignmentId, code, stage}).map(([name, value]) => make("input", {type: "hidden", name, value}));
-  const form = make("form", {id: "hit", method: "post", action: new URL("/mturk/externalSubmit", site).href}, ...fields);
-  document.body.append(form);
-  form.submit();
+function ending(text, code = t("Your code: ")) {
+  const back = view.url ? [make("a", {className: "main", href: view.url, textContent: t("Back to the platform")})] : [];
+  return [[...paragraph(text), ...shownCode(code)], back];
 }
 const asking = (text) => [paragraph(text), [...view.questions.map(field), make("button", {textContent: t("Send"), className: "main"})]];
 /** Pages one after the other; the last one has the buttons. */
 function pages(buttons, number = 0) {
-  const more = number + 1 < view.pages.length, turn = (to) => button(to > number ? t("Continue") : t("Back"), () => fill(...pages(buttons, to)), to > number);
-  return [[make("div", {innerHTML: view.pages[number]})], [...(number ? [turn(number - 1)] : []), ...(more ? [turn(number + 1)] : buttons)]];
+  const turn = (to) => button(to > number ? t("Continue") : t("Back"), () => fill(...pages(buttons, to)), to > number);
+  const more = number + 1 < view.pages.length ? [turn(number + 1)] : buttons;
+  return [[make("div", {innerHTML: view.pages[number]})], [...(number ? [turn(number - 1)] : []), ...more]];
 }
-const role = (name) => paragraph(name.includes("_") ? t("You are the {0}.", t(title(name.replace("_", " ")))) : name === "builder" ? t("You build.") : t("You explain what to build."));
+function role(name) {
+  if (name.includes("_")) return paragraph(t("You are the {0}.", t(title(name.replace("_", " ")))));
+  return paragraph(name === "builder" ? t("You build.") : t("You explain what to build."));
+}
+/** When a practice game is over. */
+function until(goal) {
+  const [kind, count] = goal.split(":");
+  if (!goal) return [];
+  return paragraph(kind === "blocks" ? t("It ends when {0} blocks are right.", count)
+    : kind === "minutes" ? t("It ends after {0} minutes.", count) : t("It ends when all blocks are right."));
+}
+function game() {
+  const text = view.tutorial ? t("First, a short tutorial: try out what you can do. It does not count.")
+    : view.practice ? t("A practice game ({0} of {1}).", view.number, view.of)
+      : view.of > 1 ? t("Game {0} of {1}.", view.number, view.of) : t("Now the game.");
+  const own = view.role ? role(view.role) : paragraph(t("You get your role when your partner is here."));
+  return [[...paragraph(text), ...own, ...until(view.until)], [button(t("Play"), play)]];
+}
 
 const STAGES = {
   consent: () => pages([button(t("I agree"), () => next({agree: true})), button(t("I do not agree"), () => next({agree: false}), false)]),
@@ -54,11 +69,15 @@ const STAGES = {
   quiz: () => asking(t("Some questions about the instructions. If an answer is wrong, you can read them again.")),
   before: () => asking(t("Some questions before you begin.")),
   between: () => asking(t("Some questions about the last game.")),
-  game: () => [[...paragraph(view.practice ? t("A practice game ({0} of {1}).", view.number, view.of) : view.of > 1 ? t("Game {0} of {1}.", view.number, view.of) : t("Now the game.")), ...(view.role ? role(view.role) : [])], [button(t("Play"), play)]],
+  game,
   questions: () => asking(t("Some questions about your games.")),
   done: () => ending(t("That was all. Thank you!"), t("Your completion code: ")),
-  screened: () => ending(t("Thank you for your time. You cannot take part, because some of your answers about the instructions were wrong.")),
-  failed: () => ending(t("Thank you for your time. Some of your answers did not pass our attention checks, so they do not count in the study.")),
+  screened: () => ending(
+    t("Thank you for your time. You cannot take part, because some of your answers about the instructions were wrong."),
+  ),
+  failed: () => ending(
+    t("Thank you for your time. Some of your answers did not pass our attention checks, so they do not count in the study."),
+  ),
   expired: () => ending(t("The time for this study is over. Thank you; you can close this page.")),
   left: () => ending(t("Thank you for your time. You ended a game before it had really begun, so it does not count in the study.")),
   dismissed: () => ending(t("You cannot play on now. Thank you for your time; you can close this page.")),
@@ -79,9 +98,13 @@ function fillDraft() {
 
 function show(answered) {
   view = answered;
-  localStorage.setItem(KEPT, answered.token);
+  $("progress").hidden = !answered.steps;
+  if (answered.steps) {
+    $("progress").firstElementChild.max = answered.steps; $("progress").firstElementChild.value = answered.step;
+    $("progress").lastElementChild.textContent = t("Step {0} of {1}", answered.step, answered.steps);
+  }
   $("title").textContent = document.title = answered.title;
-  until = answered.left_s ? performance.now() + 1000 * answered.left_s : 0;
+  over = answered.left_s ? performance.now() + 1000 * answered.left_s : 0;
   fill(...STAGES[answered.stage]());
   if (answered.questions) fillDraft();
   document.body.dataset.stage = answered.stage;
@@ -124,9 +147,12 @@ function wait(pause = FIRST_MS) {
 /** Show that the page waits, or that a partner is there and both have to confirm it. */
 function showWaiting(answered) {
   const offered = answered.offered && !answered.confirmed, many = answered.people > 2;
-  const lines = offered ? [many ? t("Your partners are here.") : t("Your partner is here.")] : answered.offered ? [many ? t("Waiting for your partners to begin …") : t("Waiting for your partner to begin …")]
-    : [many ? t("Waiting for your partners …") : t("Waiting for your partner …"), answered.open ? t("Please keep this page open.") : t("At most {0} seconds more. Please keep this page open.", answered.wait)];
-  $("text").replaceChildren(...lines.map((textContent) => make("p", {textContent})));
+  const here = many ? t("Your partners are here.") : t("Your partner is here.");
+  const begins = many ? t("Waiting for your partners to begin …") : t("Waiting for your partner to begin …");
+  const waits = many ? t("Waiting for your partners …") : t("Waiting for your partner …");
+  const open = t("Please keep this page open."), most = () => t("At most {0} seconds more. Please keep this page open.", answered.wait);
+  const lines = offered ? [here] : answered.offered ? [begins] : [waits, answered.open ? open : most()];
+  $("text").replaceChildren(...lines.flatMap(paragraph), ...(answered.role ? role(answered.role) : []));
   $("form").replaceChildren(...(offered ? [button(t("Begin"), () => waiting?.send(JSON.stringify({t: "ready"})))] : []));
   document.title = !offered ? view.title : many ? t("Your partners are here!") : t("Your partner is here!");
   document.body.dataset.waiting = offered ? "offered" : answered.offered ? "confirmed" : "waiting";
@@ -143,31 +169,39 @@ function beep() {
 }
 
 function askForCode() {
+  const field = make("input", {name: "code", required: true, maxLength: 64});
   $("title").textContent = t("Study");
-  $("form").replaceChildren(make("label", {className: "field"}, t("Your participant code"), make("input", {name: "code", required: true, maxLength: 64})), make("p", {}, make("button", {textContent: t("Continue"), className: "main"})));
+  $("form").replaceChildren(
+    make("label", {className: "field"}, t("Your participant code"), field),
+    make("p", {}, make("button", {textContent: t("Continue"), className: "main"})),
+  );
 }
 
 const facts = await translate(), asked = new URLSearchParams(location.search);
-const enter = (code) => attempt(async () => show(await ask("/api/study/enter", {
-  code, key: asked.get("key"), touch: matchMedia("(pointer: coarse)").matches, parameters: Object.fromEntries(facts.parameters.map((name) => [name, asked.get(name)])),
-})));
+/** The address keeps the code: a reload and the return from a game come back to this participant, and nobody else does. */
+async function enter(code) {
+  const parameters = Object.fromEntries(facts.parameters.map((name) => [name, asked.get(name)]));
+  const touch = matchMedia("(pointer: coarse)").matches;
+  show(await ask("/api/study/enter", {code, key: asked.get("key"), touch, parameters}));
+  asked.set(facts.parameter, code);
+  history.replaceState(null, "", `/?${asked}`);
+  sessionStorage.setItem(BACK, `/?${asked}`);
+}
 
 $("form").addEventListener("input", keepDraft);
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();
   const given = Object.fromEntries(new FormData($("form")));
-  if (view?.questions) { const sent = draft(); next({answers: given}).then(() => { if (draft() !== sent) localStorage.removeItem(sent); }); }
-  else if (given.code) enter(given.code);
+  if (view?.questions) {
+    const sent = draft();
+    next({answers: given}).then(() => { if (draft() !== sent) localStorage.removeItem(sent); });
+  } else if (given.code) attempt(() => enter(given.code));
 });
 setInterval(() => {
-  const left = Math.max(0, until - performance.now()) / 1000;
-  $("left").textContent = until ? t("{0} left", clock(left)) : "";
+  const left = Math.max(0, over - performance.now()) / 1000;
+  $("left").textContent = over ? t("{0} left", clock(left)) : "";
 }, 1000);
 
-const token = localStorage.getItem(KEPT), code = asked.get(facts.parameter), assignment = asked.get("assignmentId");
-if (asked.has("turkSubmitTo")) localStorage.setItem(HIT, JSON.stringify([assignment, asked.get("turkSubmitTo")]));
-if (assignment === "ASSIGNMENT_ID_NOT_AVAILABLE") fill(paragraph(t("Please accept the task on the platform's page to begin.")), []);
-else if (code) await enter(code);
-else if (token) await attempt(async () => show(await ask("/api/study/enter", {token}))).then(() => { if (!view) askForCode(); });
-else askForCode();
+const code = asked.get(facts.parameter);
+if (code) await attempt(() => enter(code)); else askForCode();
 document.body.dataset.ready = "yes";

@@ -14,7 +14,8 @@ export const SIDES = {
 /** A team as one of its players, or of its spectators, sees it. */
 export class Team {
   constructor(facts) {
-    const {role, player, speakers} = this.facts = facts, hearers = facts.hearers?.[player], parts = facts.sees?.[player] || [role === "architect" ? "all" : "none"];
+    const {role, player, speakers} = this.facts = facts, hearers = facts.hearers?.[player];
+    const parts = facts.sees?.[player] || [role === "architect" ? "all" : "none"];
     this.parts = parts; this.all = parts.includes("all"); this.knows = parts.some((part) => part !== "none");
     this.sides = this.all ? [] : parts.filter((part) => part.startsWith("side:")).map((part) => part.slice(5));
     this.cells = !this.sides.length || this.sides.length < parts.length;  // whether it sees more than sides
@@ -24,14 +25,24 @@ export class Team {
   get roster() {
     const {player, watching, agents, speakers} = this.facts, others = Object.entries(speakers).filter(([one]) => one !== player);
     const names = others.map(([one, name]) => agents[one] ? t("{0} (agent)", named(name, title)) : named(name, title)).join(", ");
-    return watching ? t("You watch {0}, with {1}", named(speakers[player]), names) : t("You are {0}, with {1}", named(speakers[player]), names);
+    const own = named(speakers[player]);
+    return watching ? t("You watch {0}, with {1}", own, names) : t("You are {0}, with {1}", own, names);
   }
-  get plan() { return this.all ? t("Plan") : this.knows ? t("Your part of the plan: {0}", this.parts.filter((part) => part.includes(":")).map(partName).join(", ")) : t("You do not see the plan"); }
-  get help() { return `${this.roster}. ${this.all ? t("You see the plan") : this.plan}. ${t("Talk to each other: nobody may know everything.")}`; }
+  get plan() {
+    if (this.all) return t("Plan");
+    const parts = this.parts.filter((part) => part.includes(":")).map(partName).join(", ");
+    return this.knows ? t("Your part of the plan: {0}", parts) : t("You do not see the plan");
+  }
+  get help() {
+    return `${this.roster}. ${this.all ? t("You see the plan") : this.plan}. ${t("Talk to each other: nobody may know everything.")}`;
+  }
   get waits() { return Object.values(this.facts.speakers).includes("builder") ? t("The builder waits") : t("The builders wait"); }
   get ended() { return t("You have ended your turn."); }
   get waiting() { return [t("Waiting for the others"), t("Send each link to one person:")]; }
-  placeholder(keys) { return (this.listeners ? t("Say something to {0}", this.listeners.join(", ") || t("nobody")) : t("Say something")) + (keys && this.facts.role === "builder" ? " (T)" : ""); }
+  placeholder(keys) {
+    const text = this.listeners ? t("Say something to {0}", this.listeners.join(", ") || t("nobody")) : t("Say something");
+    return text + (keys && this.facts.role === "builder" ? " (T)" : "");
+  }
   away(names) { return names.length > 1 ? `${t("Away: {0}.", names.map((name) => named(name)).join(", "))} ` : ""; }
   event(kind) { return kind === "place: builder in the way" ? t("Somebody stands in the way: step back.") : ""; }
 }
@@ -41,12 +52,14 @@ export function paintSides(canvas, views, sides, colors) {
   const sharp = Math.min(window.devicePixelRatio || 1, 2.5), width = canvas.clientWidth * sharp, height = canvas.clientHeight * sharp;
   if (!width || !height) return;
   if (canvas.width !== Math.round(width) || canvas.height !== Math.round(height)) { canvas.width = width; canvas.height = height; }
-  const rows = Math.min(9, 3 + Math.max(1, ...sides.map((side) => views[SIDES[side].number].findLastIndex((row) => row.some((color) => color > 0)))));
+  const tops = sides.map((side) => views[SIDES[side].number].findLastIndex((row) => row.some((color) => color > 0)));
+  const rows = Math.min(9, 3 + Math.max(1, ...tops));
   const pen = canvas.getContext("2d"), across = width / sides.length, cell = Math.min(across / 13.5, (height - 34 * sharp) / (rows + 2.2));
   pen.clearRect(0, 0, width, height);
   pen.textAlign = "center"; pen.textBaseline = "middle"; pen.font = `${Math.max(11 * sharp, .7 * cell)}px system-ui, sans-serif`;
   sides.forEach((side, k) => {
-    const {number, left, right} = SIDES[side], x0 = (k + .5) * across - 5.5 * cell, ground = height - 1.9 * cell, large = pen.font, small = `${Math.max(8 * sharp, .5 * cell)}px system-ui, sans-serif`;
+    const {number, left, right} = SIDES[side], x0 = (k + .5) * across - 5.5 * cell, ground = height - 1.9 * cell;
+    const large = pen.font, small = `${Math.max(8 * sharp, .5 * cell)}px system-ui, sans-serif`;
     pen.strokeStyle = "#ffffff1c"; pen.lineWidth = Math.max(1, .03 * cell);
     for (let row = 0; row < rows; row++) for (let column = 0; column < 11; column++) {
       const color = views[number][row][column], x = x0 + column * cell, y = ground - (row + 1) * cell;
@@ -59,7 +72,8 @@ export function paintSides(canvas, views, sides, colors) {
     for (let column = 0; column < 11; column++) pen.fillText(column, x0 + (column + .5) * cell, ground + .55 * cell);
     for (let row = 0; row < rows; row++) pen.fillText(row, x0 - .6 * cell, ground - (row + .5) * cell);
     pen.font = large;
-    pen.fillText(left, x0, ground + 1.35 * cell); pen.fillText(pen.measureText(t("from the {0}", t(side))).width < 9 * cell ? t("from the {0}", t(side)) : t(side), x0 + 5.5 * cell, ground + 1.35 * cell); pen.fillText(right, x0 + 11 * cell, ground + 1.35 * cell);
+    const whole = t("from the {0}", t(side)), name = pen.measureText(whole).width < 9 * cell ? whole : t(side);
+    [left, name, right].forEach((text, at) => pen.fillText(text, x0 + 5.5 * at * cell, ground + 1.35 * cell));
   });
 }
 

@@ -3,14 +3,16 @@ import {t} from "./common.js";
 import {cellOf, clamp} from "./drawing.js";
 import {stepBody} from "./motion.js";
 
-const GRIDS = ["grid", "target_grid", "ghost"], PLAIN = ["tick", "floor", "inventory", "score", "event", "look", "active", "target_mask", "target_sides"], NEAR_S = 0.07, CORRECT_S = 0.1, JUMPED = 3;
+const GRIDS = ["grid", "target_grid", "ghost"], NEAR_S = 0.07, CORRECT_S = 0.1, JUMPED = 3;
+const PLAIN = ["tick", "floor", "inventory", "score", "event", "look", "active", "target_mask", "target_sides"];
 export const STEP_MS = 50;
 
 export class World {
   constructor() { this.forget(); }
 
   forget() {
-    this.tick = 0; this.floor = "architect"; this.said = []; this.inventory = [20, 20, 20, 20, 20, 20]; this.score = null; this.active = 1; this.event = null;
+    this.tick = 0; this.floor = "architect"; this.said = []; this.inventory = [20, 20, 20, 20, 20, 20];
+    this.score = this.event = null; this.active = 1;
     for (const name of GRIDS) this[name] = null;
     this.grid = new Int8Array(1089);
     this.target_mask = this.target_sides = null; this.others = [];
@@ -67,7 +69,8 @@ export class Glide {
     if (!this.shown || [0, 1, 2].some((k) => Math.abs(this.shown[k] - wanted[k]) > JUMPED)) this.shown = wanted;
     const kept = Math.exp(-Math.min(now - (this.at || now), 1000) / 1000 / NEAR_S);
     this.at = now;
-    this.shown = this.shown.map((value, k) => (k === 3 ? wanted[3] - kept * turnTo(value, wanted[3]) : wanted[k] + kept * (value - wanted[k])));
+    const near = (value, k) => (k === 3 ? wanted[3] - kept * turnTo(value, wanted[3]) : wanted[k] + kept * (value - wanted[k]));
+    this.shown = this.shown.map(near);
     return this.shown;
   }
 }
@@ -85,7 +88,8 @@ export class Prediction {
       base = {...body};
       let yaw = 0, pitch = 0;
       for (const event of frame.events) if (event[0] === "turn") { yaw += event[1]; pitch += event[2]; }
-      if (this.moves) stepBody(body, frame.held, yaw, pitch, world.grid); else Object.assign(body, {yaw: body.yaw + yaw, pitch: clamp(body.pitch + pitch, -90, 90)});
+      if (this.moves) stepBody(body, frame.held, yaw, pitch, world.grid);
+      else Object.assign(body, {yaw: body.yaw + yaw, pitch: clamp(body.pitch + pitch, -90, 90)});
     }
     if (!fresh) base = {...body};
     if (this.next) {
@@ -109,6 +113,7 @@ export class Prediction {
 
 /** The place of a cell, as architects write it: "2 E 3 N, height 1". */
 export function inWords(x, y, z) {
-  const steps = [[x, "E", "W"], [-z, "N", "S"]].filter(([count]) => count).map(([count, plus, minus]) => `${Math.abs(count)} ${t(count > 0 ? plus : minus)}`);
+  const axes = [[x, "E", "W"], [-z, "N", "S"]].filter(([count]) => count);
+  const steps = axes.map(([count, plus, minus]) => `${Math.abs(count)} ${t(count > 0 ? plus : minus)}`);
   return `${steps.join(" ") || t("middle")}, ${t("height {0}", y + 2)}`;
 }
