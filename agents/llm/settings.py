@@ -16,7 +16,7 @@ from iglu_marl.core.arguments import as_flag, check_option
 
 PREFIX = "IGLU_MARL_LLM_"
 VIEWS = ("layers", "coordinates", "auto", "picture")
-CHANGES = ("auto", "shown", "hidden")
+CHANGES = ("hidden", "shown")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 THINKING = ("auto", "on", "off")
 DTYPES = ("auto", "float32", "float16", "bfloat16")
@@ -52,8 +52,8 @@ class LLMSettings:
         "how target and build are shown: " + ", ".join(VIEWS) + "; auto is the shorter of the first two",
     )
     changes: str = _setting(
-        "auto",
-        "whether the architect is shown a list of the remaining changes: auto (not with pictures), shown, hidden",
+        "hidden",
+        "whether the architect is shown a list of the remaining changes, as messages that it could copy: hidden, shown",
     )
     temperature: float = _setting(0.0, "0: greedy decoding; else replies are sampled, by the seed", 0.0, 10.0)
     top_p: float = _setting(1.0, "sample from the likeliest tokens of this total probability", 1e-6, 1.0)

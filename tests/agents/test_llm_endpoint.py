@@ -59,6 +59,7 @@ def server() -> Iterator[LLMServer]:
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGLU_MARL_LLM_KEY", KEY)
+    monkeypatch.setenv("IGLU_MARL_LLM_CHANGES", "shown")  # the scripted model copies them
 
 
 Make = Callable[..., Any]  # an EndpointBackend with `waits`
@@ -91,7 +92,14 @@ def backend(server: LLMServer, tmp_path: Path) -> Iterator[Make]:
 
 def settings_for(server: LLMServer, **more: Any) -> LLMSettings:
     return LLMSettings(
-        **{"model": "m", "endpoint": server.url, "reply_tokens": 100, "timeout_s": 5.0, **more}
+        **{
+            "model": "m",
+            "endpoint": server.url,
+            "reply_tokens": 100,
+            "timeout_s": 5.0,
+            "changes": "shown",
+            **more,
+        }
     )
 
 
