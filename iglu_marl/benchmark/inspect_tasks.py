@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from contextvars import ContextVar
 from typing import Any
 
@@ -41,12 +42,12 @@ from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message
 from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.benchmark.model_players import PLAYERS
 from iglu_marl.benchmark.models import LEVELS, VERSION, ModelLevel, find_level, outcome
-from iglu_marl.core.errors import ServiceError
+from iglu_marl.core.errors import ConfigError, ServiceError
 from iglu_marl.text.game import ChatMessage as GameMessage
 from iglu_marl.text.game import TextGame
 
+_MARKUP = re.compile(r"\[/?bold\]")
 MEASURES = ("score", "success", "right", "questions", "needless", "missing", "wrong", "words", "unread")
-SAMPLING = GenerateConfig(temperature=0.0, max_tokens=8192)
 
 _playing: ContextVar[tuple[TextGame, list[GameMessage]]] = ContextVar("_playing")
 
@@ -54,8 +55,12 @@ _playing: ContextVar[tuple[TextGame, list[GameMessage]]] = ContextVar("_playing"
 # ----------------------------------------------------------------------------------------------------------- tasks
 
 
+def _sampling(greedy: bool) -> GenerateConfig:
+    return GenerateConfig(temperature=0.0 if greedy else None, max_tokens=8192)
+
+
 def _as_task(level: ModelLevel) -> Any:
-    def made(games: int | None = None, seed: int = 0) -> Task:
+    def made(games: int | None = None, seed: int = 0, greedy: bool = True) -> Task:
         count = min(games or level.count, level.count)
         samples = []
         for number in range(count):
@@ -65,16 +70,19 @@ def _as_task(level: ModelLevel) -> Any:
             samples.append(Sample(text, id=number, metadata={"number": number, "unit": unit}))
         return Task(
             MemoryDataset(samples, name=level.name),
-            solver=play(level.name, seed),
+            solver=play(level.name, seed, greedy),
             scorer=judge(),
-            config=SAMPLING,
+            config=_sampling(greedy),
             version=VERSION,
             continue_on_fail=True,
             metadata={"digest": level.digest(seed, count), "level": level.name, "seed": seed, "games": count},
         )
 
     made.__name__ = level.name
-    made.__doc__ = f"{level.about} games: number of games; None: all. seed: of the tasks."
+    made.__doc__ = (
+        f"{level.about} games: number of games; None: all. seed: of the tasks. greedy: temperature 0; otherwise the "
+        "sampling of the model, for those that refuse a temperature."
+    )
     return task(name=level.name)(made)
 
 
@@ -82,7 +90,7 @@ TASKS = {level.name: _as_task(level) for level in LEVELS}
 
 
 @solver
-def play(level: str, seed: int) -> Any:
+def play(level: str, seed: int, greedy: bool = True) -> Any:
     """Play a game: each turn is one request with the whole chat of the game."""
     chosen = find_level(level)
 
@@ -94,7 +102,7 @@ def play(level: str, seed: int) -> Any:
         while chat:
             _playing.set((game, chat))
             prompt = [_message(part) for part in chat]
-            output = await get_model(role=game.turn.value, config=SAMPLING).generate(prompt)
+            output = await get_model(role=game.turn.value, config=_sampling(greedy)).generate(prompt)
             if output.stop_reason == "model_length":
                 raise ServiceError(
                     f"the context of the model is too small: {output.error or output.completion}"
@@ -183,10 +191,16 @@ class LocalPlayer(ModelAPI):
 
 
 def find_model(name: str) -> Model:
-    """Return a model by name: `openai/gpt-5`, `NAME@https://host/v1`, `smollm2`, or a player without a model."""
+    """Return a model by name: `openai/gpt-5`, `NAME@https://host/v1`, `smollm2`, or a player without a model.
+
+    Raises `ConfigError` if it cannot be made.
+    """
     model, _, address = name.removeprefix(NamedModel.PREFIX).partition("@")
     if not address:
-        return get_model(model if "/" in model else f"iglu_marl/{model}")
+        try:
+            return get_model(model if "/" in model else f"iglu_marl/{model}")
+        except Exception as error:  # a missing package or key, an unknown provider
+            raise ConfigError(f"model {name!r:.80}: {_MARKUP.sub('', str(error))}") from error
     settings = NamedModel.of(f"{NamedModel.PREFIX}{model}@{address}", None).settings()
     key = os.environ.get(settings.key_variable, "none")
     os.environ.setdefault("IGLU_API_KEY", key)
@@ -200,4 +214,4 @@ def set_prices(model: Model, prompts: float, replies: float) -> None:
     set_model_info(str(model), info)
 
 
-__all__ = ["MEASURES", "SAMPLING", "TASKS", "LocalPlayer", "find_model", "judge", "play", "set_prices"]
+__all__ = ["MEASURES", "TASKS", "LocalPlayer", "find_model", "judge", "play", "set_prices"]

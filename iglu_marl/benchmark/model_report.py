@@ -35,7 +35,7 @@ def _one_of(*values: Any) -> Rule:
     return lambda value: value in values
 
 
-SHOWN = ("reasoning_effort", "reasoning_tokens", "max_tokens")
+SHOWN = ("temperature", "reasoning_effort", "reasoning_tokens", "max_tokens")
 GENERATION: Mapping[str, Rule] = {
     "temperature": _one_of(0.0),
     "max_tokens": lambda value: value >= 8192,
@@ -93,7 +93,9 @@ def marks_of(log: EvalLog) -> list[str]:
             settings = _settings(config.config)
             marks += _marks_of_model(config.model, settings, config.args, f"{role}: ")
     marks += _odd(_settings(log.plan.config), GENERATION) + _odd(_settings(run.config), RUN)
-    marks += _odd(run.task_args, {"seed": _one_of(0), "games": lambda games: games >= level.count})
+    marks += _odd(
+        run.task_args, {"seed": _one_of(0), "games": lambda games: games >= level.count, "greedy": _any}
+    )
     if run.task_version != VERSION:
         marks.append(f"version {run.task_version}")
     if [step.solver for step in log.plan.steps] != ["iglu_marl/play"]:
@@ -172,6 +174,7 @@ class ModelResult:
         names = [roles.get(role, log.eval.model) for role in ("architect", "builder")]
         names = names if level.role == "both" else names[:1] if level.role == "architect" else names[1:]
         settings = {**_settings(log.plan.config), **_settings(log.eval.model_generate_config)}
+        settings |= {"temperature": settings.get("temperature", "default")}
         return cls(
             level=level.name,
             model=" + ".join(dict.fromkeys(names)),

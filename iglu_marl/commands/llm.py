@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
-from iglu_marl.commands.output import print_json, text_console
+from iglu_marl.commands.output import print_json, printable, text_console
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.core.errors import ConfigError, DataError, MissingExtraError
 from iglu_marl.core.extras import extra
@@ -86,6 +86,10 @@ def run_benchmark(
     partner: Annotated[str, Option(help="Builder of games of two. Default: the model plays both.")] = "",
     games: Annotated[int | None, opt.integer(1, "Games of each level. Default: all.")] = None,
     seed: Annotated[int, opt.integer(0, "Seed of the tasks. 0: the public ones.")] = 0,
+    greedy: Annotated[
+        bool,
+        Option(help="Temperature 0; otherwise the model's sampling, for servers that refuse a temperature."),
+    ] = True,
     price: Annotated[
         str, Option(help="Dollars for a million tokens of prompts and of replies: 1.25,10.")
     ] = "",
@@ -125,7 +129,7 @@ def run_benchmark(
     for player in players if price else ():
         set_prices(player, *prices)
     logs = run_tasks(
-        [TASKS[one.name](games=games, seed=seed) for one in levels],
+        [TASKS[one.name](games=games, seed=seed, greedy=greedy) for one in levels],
         model=players,
         model_roles={"builder": find_model(partner)} if partner else None,
         cost_limit=cost_limit,
@@ -138,9 +142,9 @@ def run_benchmark(
     console.print(*markdown(results).split("\n"), sep="\n")
     spoilt = [log for log in logs if log.status != "success" or log.samples is None]
     for log in spoilt:
-        console.print(
-            f"{log.eval.task} of {log.eval.model}: {log.error.message if log.error else log.status}"
-        )
+        faults = [log.error, *(sample.error for sample in log.samples or ())]
+        reason = next((fault.message for fault in faults if fault is not None), log.status)
+        console.print(f"{log.eval.task} of {log.eval.model}: {printable(reason)[:400]}")
         console.print(f"To play what is missing: inspect eval-retry {log.location}")
     return not spoilt
 
