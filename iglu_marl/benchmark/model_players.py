@@ -1,7 +1,6 @@
-"""Players without a model for the benchmark of language models: policies, readers by rules, and oracles.
+"""Players without a model for the benchmark of language models: policies, readers by rules, and an oracle.
 
-Policies show what a level gives to those who do not understand. Oracles know the target; of them, the one who never
-asks fails a round only where the context does not show what is missing.
+Policies show what a level gives to those who do not understand. docs/llm_benchmark.md has their scores.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ import numpy as np
 from iglu_marl.agents.llm.world_text import describe_changes
 from iglu_marl.benchmark.model_tasks import plain_description
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.grid import COLORS, index_of
+from iglu_marl.core.grid import COLORS
 from iglu_marl.data.situations import Situation
 from iglu_marl.evaluation.action_prediction import AgentPredictor
+from iglu_marl.language import CellEdit, render
 from iglu_marl.planning import Edit
 from iglu_marl.text.game import MESSAGE_LENGTH, ChatMessage, TextGame, edits_of, order_text
 from iglu_marl.text.rounds import Rounds
@@ -53,47 +53,22 @@ def _known_target(game: TextGame) -> Any:
     return np.where(seen.get("target_mask", 1), seen["target_grid"], game.grid)
 
 
-def _build(game: TextGame) -> str:
-    return order_text(edits_of(game.grid, game.target)[:64])
-
-
 def _random_block(game: TextGame) -> str:
     rng = np.random.default_rng([game.seed, game.counts["replies"]])
     x, z = (int(number) for number in rng.integers(-5, 6, 2))
-    return _name_block(game, Edit(x, -1, z, int(rng.integers(1, 7))))
-
-
-def _name_block(game: TextGame, edit: Edit) -> str:
+    edit = Edit(x, -1, z, int(rng.integers(1, 7)))
     if game.turn is Role.BUILDER:
         return order_text([edit])
-    grid = game.grid.copy()
-    grid[index_of(edit.cell)] = edit.color
-    return describe_changes(game.grid, grid, 1).split("\n")[0]
+    return render(CellEdit.between(edit.cell, 0, edit.color))
 
 
 def oracle(game: TextGame, chat: list[ChatMessage]) -> str:
-    """Build or describe the target."""
+    """Build the target, after a question where one is needed; describe it in whole shapes."""
     if game.turn is Role.ARCHITECT:
-        return plain(game, chat)
+        return _message_of(plain_description(game.grid, _known_target(game))) or "WAIT"
     now = _round(game)
     is_open = now is not None and now.ask == "needed" and not _has_asked(game)
-    return order_text([], QUESTION) if is_open else _build(game)
-
-
-def oracle_asks(game: TextGame, chat: list[ChatMessage]) -> str:
-    """Ask in each round; then build what is meant."""
-    if game.turn is Role.ARCHITECT:
-        return plain(game, chat)
-    can_ask = isinstance(game.partner, Rounds) and game.partner.can_ask
-    return order_text([], QUESTION) if can_ask and not _has_asked(game) else _build(game)
-
-
-def oracle_never_asks(game: TextGame, chat: list[ChatMessage]) -> str:
-    """Build what is meant, as far as it can be known without a question."""
-    if game.turn is Role.ARCHITECT:
-        return plain(game, chat)
-    now = _round(game)
-    return _build(game) if now is None or now.guess else _random_block(game)
+    return order_text([], QUESTION) if is_open else order_text(edits_of(game.grid, game.target)[:64])
 
 
 @lru_cache(maxsize=1)
@@ -163,17 +138,8 @@ def enumerate_blocks(game: TextGame, chat: list[ChatMessage]) -> str:
     return order_text([Edit(place % 11 - 5, -1, place // 11 % 11 - 5, color + 1)])
 
 
-def plain(game: TextGame, chat: list[ChatMessage]) -> str:
-    """Describe the target as the scripted architect does, in whole shapes."""
-    if game.turn is Role.BUILDER:
-        return oracle(game, chat)
-    return _message_of(plain_description(game.grid, _known_target(game))) or "WAIT"
-
-
 PLAYERS: dict[str, Player] = {
     "oracle": oracle,
-    "oracle-asks": oracle_asks,
-    "oracle-never-asks": oracle_never_asks,
     "grammar": grammar,
     "always-ask": always_ask,
     "never-ask": never_ask,
@@ -181,6 +147,5 @@ PLAYERS: dict[str, Player] = {
     "silent": silent,
     "place-and-remove": place_and_remove,
     "enumerate": enumerate_blocks,
-    "plain": plain,
 }
 MUST_NOT_WIN = ("grammar", "always-ask", "never-ask", "copy", "silent", "place-and-remove", "enumerate")

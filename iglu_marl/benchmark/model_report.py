@@ -9,7 +9,6 @@ from itertools import combinations
 from math import sqrt
 from typing import Any, NamedTuple
 
-import numpy as np
 from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
 
 from iglu_marl.agents.llm.messages import Message
@@ -19,8 +18,6 @@ from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.tables import Code, Table, markdown_table
 from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, crossed_share, share_interval
-
-SWAPS = 9999  # random signs of a paired test
 
 # ----------------------------------------------------------------------------------------------------------- marks
 
@@ -134,17 +131,8 @@ def _is_played(sample: EvalSample) -> bool:
 class ModelResult:
     """The games of one model on one level.
 
-    Args:
-        level: name of the level.
-        model: names of the model, or of both models.
-        setting: what the strict profile leaves open: how much is thought, and the limit of a reply.
-        seed: of the tasks.
-        rows: outcomes by number of the game.
-        failed: number of games that the service or a limit ended; they are in no average.
-        marks: what differs from the strict profile.
-        tokens: of all prompts and replies.
-        cost: in dollars; None if no prices were known.
-
+    rows: outcomes by number of the game; games that a fault or a limit ended are in none. setting: what the strict
+    profile leaves open. tokens: of prompts and replies. cost: in dollars; None without prices.
     """
 
     level: str
@@ -152,7 +140,6 @@ class ModelResult:
     setting: str
     seed: int
     rows: Mapping[int, GameRow]
-    failed: int
     marks: Sequence[str]
     tokens: int
     cost: float | None
@@ -181,7 +168,6 @@ class ModelResult:
             setting=", ".join(f"{name}={value}" for name, value in settings.items() if name in SHOWN),
             seed=int(log.eval.task_args.get("seed", 0)),
             rows=dict(sorted(rows.items())),
-            failed=len(samples) - len(rows),
             marks=marks_of(log),
             tokens=sum(
                 use.input_tokens
@@ -266,12 +252,9 @@ def read_results(paths: Iterable[str | os.PathLike[str]]) -> list[ModelResult]:
 _ORDER = {level.name: number for number, level in enumerate(LEVELS)}
 SUMMED = tuple(level.name for level in LEVELS if level.listed is None)
 SUMMARY_HEADS = (
-    "model", "levels", "score", "tokens per game", "cost", "questions", "wrong", "unread", "marks",
+    "model", "setting", "levels", "score", "tokens", "cost", "questions", "wrong", "unread", "marks",
 )  # fmt: skip
-RESULT_HEADS = (
-    "level", "model", "setting", "games", "score", "rounds right", "wrong", "needless", "missing", "words", "marks",
-)  # fmt: skip
-PAIR_HEADS = ("level", "first", "second", "difference", "p", "marks")
+PAIR_HEADS = ("level", "first", "second", "difference")
 
 
 def _percent(interval: Interval) -> str:
@@ -308,10 +291,11 @@ def summary_table(results: Sequence[ModelResult]) -> Table:
         levels = len({one.level for one in counted})
         rows.append(
             [
-                Code(name), f"{levels} of {len(SUMMED)}", _percent(summary_score(counted)),
+                Code(name), "; ".join(dict.fromkeys(one.setting for one in counted)),
+                f"{levels} of {len(SUMMED)}", _percent(summary_score(counted)),
                 f"{sum(one.tokens for one in counted) / games:.0f}",
                 "–" if None in costs else f"${sum(filter(None, costs)):.4g}",
-                *(f"{sum(one.total(count) for one in counted) / games:.2f}" for count in SUMMARY_HEADS[5:8]),
+                *(f"{sum(one.total(count) for one in counted) / games:.2f}" for count in SUMMARY_HEADS[6:9]),
                 "; ".join(marks) or "–",
             ]
         )  # fmt: skip
@@ -328,67 +312,46 @@ def level_table(results: Sequence[ModelResult]) -> Table:
     return Table(("model", *levels), rows)
 
 
-def result_table(results: Sequence[ModelResult]) -> Table:
-    """Return a row per model and level; shares in per cent, counts per game."""
-    rows: list[list[Any]] = []
-    for one in sorted(results, key=lambda one: (_ORDER[one.level], bool(one.marks))):
-        games = max(1, len(one.rows))
-        counts = (f"{one.total(name) / games:.2f}" for name in ("wrong", "needless", "missing", "words"))
-        right = f"{100 * one.total('right') / max(1, one.total('rounds')):.1f}"
-        score = _percent(one.score) if one.rows else "–"
-        marks = "; ".join(one.marks) or "–"
-        rows.append(
-            [Code(one.level), one.model, one.setting or "–", len(one.rows), score, right, *counts, marks]
-        )
-    return Table(RESULT_HEADS, rows)
-
-
 class Pair(NamedTuple):
-    """Two results on the same games. difference: of the scores, first minus second. p: of a paired sign-flip test."""
+    """Two results on the same games. difference: of the scores, first minus second."""
 
     first: ModelResult
     second: ModelResult
     difference: Interval
-    p: float
 
 
 def compare(results: Sequence[ModelResult]) -> list[Pair]:
     """Return the paired differences of all results with the same level and seed, on the games that both have.
 
     The interval is by bootstrap over units; where all differences are equal, by Wilson's interval of the share of other
-    ones. The test flips the signs of whole units.
+    ones.
     """
     pairs = []
     for first, second in combinations(results, 2):
-        both = first.rows.keys() & second.rows.keys()
+        both = sorted(first.rows.keys() & second.rows.keys())
         if (first.level, first.seed) != (second.level, second.seed) or not both:
             continue
-        gaps = np.array([first.rows[game].score - second.rows[game].score for game in sorted(both)])
-        units = np.unique([first.rows[game].unit for game in sorted(both)], return_inverse=True)[1]
-        sums = np.bincount(units, weights=gaps)
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (SWAPS, len(sums)))
-        beyond = np.abs(signs @ sums) >= abs(sums.sum()) - 1e-9
+        units = [first.rows[game].unit for game in both]
+        gaps = [first.rows[game].score - second.rows[game].score for game in both]
         interval = crossed_bootstrap(gaps, [units])
         if interval.high - interval.low < 1e-9:  # all gaps are equal: others could occur
-            other = (1 - share_interval(1.0, len(sums)).low) * (1 + abs(interval.value))
+            other = (1 - share_interval(1.0, len(set(units))).low) * (1 + abs(interval.value))
             low, high = max(-1.0, interval.value - other), min(1.0, interval.value + other)
             interval = interval._replace(low=low, high=high)
-        pairs.append(Pair(first, second, interval, (1 + int(beyond.sum())) / (1 + SWAPS)))
+        pairs.append(Pair(first, second, interval))
     return pairs
 
 
 def markdown(results: Sequence[ModelResult]) -> str:
-    """Return the tables of models, of models by level, of all results, and of paired differences, as Markdown."""
+    """Return the tables of models, of models by level, and of paired differences, as Markdown."""
     pairs = [
         [
             Code(pair.first.level),
             pair.first.model,
             pair.second.model,
             pair.difference.text(lambda value: f"{100 * value:+.1f}"),
-            f"{pair.p:.4f}",
-            "equal" if pair.first.marks == pair.second.marks else "they differ",
         ]
         for pair in compare(results)
     ]
-    tables = [summary_table(results), level_table(results), result_table(results)]
-    return "\n".join(map(markdown_table, [*tables, *([Table(PAIR_HEADS, pairs)] if pairs else [])]))
+    tables = [summary_table(results), level_table(results), *([Table(PAIR_HEADS, pairs)] if pairs else [])]
+    return "\n".join(map(markdown_table, tables))

@@ -188,19 +188,18 @@ GAP = "coloured"
 _THINGS = "blocks?|ones?|row|line|tower|stack|square|cube|wall|ring|pillar|column|roof|carpet|layer|posts?|floor|frame"
 
 
-def _vague(rng: Rng, others: Sequence[int] = ()) -> tuple[Request, Request, int]:
-    """Return a request, the same without its only new colour, and that colour, which is none of `others`."""
+def _vague(rng: Rng) -> tuple[Request, Request, int]:
+    """Return a request, the same without its only new colour, and that colour."""
     while True:
         request = _choice(rng, written_requests())
         new = set(request.target.values()) - set(request.start.values())
-        if len(new) != 1 or len(request.colors) + len(others) > len(COLORS):
+        if len(new) != 1:
             continue
         (color,) = new
         left_out = without_color(request.text, COLOR_NAMES[color])
-        if left_out is None or color in request.start.values():
+        if left_out is None:
             continue
-        free = [int(c) for c in rng.permutation([c for c in COLORS if c not in others])]
-        symmetry = Symmetry.sample(rng, dict(zip(sorted(request.colors), free, strict=False)))
+        symmetry = Symmetry.sample(rng)
         request = shift(rng, symmetry.request(request._replace(text=left_out)))
         color = symmetry.colors[color]
         if not _is_playable(request.start, request.target):
@@ -273,56 +272,23 @@ WHOLE, AS_USUAL, OTHERWISE = "whole", "as usual", "otherwise"
 def speakers(rng: Rng) -> RoundsGame:
     """Sample 24 trials of two speakers: 4 whole ones and 8 without a colour of each, after *Build What I Mean*.
 
-    What one of them leaves out is always the same: a colour of their own, or that of the marker that stands on the
-    board. Of the other, it is so in 3 of 8 trials.
+    The colour that one of them leaves out is always the same. Of the other, it is so in 3 of 8 trials.
     """
-    names = [_NAMES[int(at)] for at in rng.permutation(len(_NAMES))[:2]]
+    reliable, unreliable = (_NAMES[int(at)] for at in rng.permutation(len(_NAMES))[:2])
     favourite = int(rng.integers(1, 7))
-    by_marker = bool(rng.integers(2))
-    plans = {
-        names[0]: [WHOLE] * 2 + [AS_USUAL] * 8,
-        names[1]: [WHOLE] * 2 + [AS_USUAL] * 3 + [OTHERWISE] * 5,
-    }
-    trials = [
-        (name, kind)
-        for name in sorted(names)
-        for kind in [WHOLE, WHOLE, *rng.permutation(plans[name]).tolist()]
-    ]
-    return RoundsGame(
-        tuple(_trial(rng, name, kind, favourite, by_marker, name == names[0]) for name, kind in trials)
-    )
-
-
-def _trial(
-    rng: Rng, name: str, kind: str, favourite: int, by_marker: bool, reliable: bool
-) -> InstructedRound:
-    while True:
-        usual = int(rng.integers(1, 7)) if by_marker else favourite
-        whole, vague, color = _vague(rng)
-        if kind != WHOLE and (color == usual) != (kind == AS_USUAL):
-            continue
-        if usual in whole.start.values():
-            continue
-        marker = usual if by_marker else int(rng.choice([c for c in COLORS if c not in whole.colors]))
-        spots = [
-            (x, -1, z)
-            for x in (-5, 5)
-            for z in (-5, 5)
-            if all(max(abs(x - a), abs(z - b)) > 1 for a, _, b in whole.cells)
-        ]
-        if not spots:
-            continue
-        spot = spots[int(rng.integers(len(spots)))]
-        request = whole if kind == WHOLE else vague
-        request = request._replace(
-            text=f"{name}: {request.text}",
-            start=request.start | {spot: marker},
-            target=request.target | {spot: marker},
-        )
-        if kind == WHOLE:
-            return _round(request, "", "needless")
-        answer = f"{name}: {COLOR_NAMES[color].title()}."
-        return _round(request, answer, "needless" if reliable else "needed", kind == AS_USUAL)
+    kinds = {reliable: [AS_USUAL] * 8, unreliable: [AS_USUAL] * 3 + [OTHERWISE] * 5}
+    rounds = []
+    for name in sorted(kinds):
+        for kind in [WHOLE, WHOLE, *rng.permutation([*kinds[name], WHOLE, WHOLE]).tolist()]:
+            whole, vague, color = _vague(rng)
+            while kind != WHOLE and (color == favourite) != (kind == AS_USUAL):
+                whole, vague, color = _vague(rng)
+            request = whole if kind == WHOLE else vague
+            request = request._replace(text=f"{name}: {request.text}")
+            answer = "" if kind == WHOLE else f"{name}: {COLOR_NAMES[color].title()}."
+            needed = bool(answer) and name == unreliable
+            rounds.append(_round(request, answer, "needed" if needed else "needless", kind != OTHERWISE))
+    return RoundsGame(tuple(rounds))
 
 
 # -------------------------------------------------------------------------------------------------------- pictures

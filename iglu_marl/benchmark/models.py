@@ -42,9 +42,8 @@ _QUESTIONS = (
 )
 _SPEAKERS = (
     "- Two speakers give 12 tasks each. A right build counts 10 points, a wrong one -10, each question -5.\n"
-    "- They may leave out a colour. One speaker then always means the same: a favourite colour, or the colour of the "
-    "single block in a corner of the board. The other one does so only sometimes. After each build you learn what was "
-    "meant.\n"
+    "- They may leave out a colour. One of them then always means the same one, the other one only sometimes. After "
+    "each build you learn what was meant.\n"
     "- For each task your first reply with changes counts. A question is a message without changes."
 )
 _ARCHITECT = (

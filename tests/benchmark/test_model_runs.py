@@ -187,7 +187,7 @@ def test_players_without_a_model_and_the_report(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     report = command(tmp_path, "report", "--verify", "logs")
     assert (report.returncode, report.stdout) == (0, done.stdout)
-    assert "| `iglu_marl/copy` | 2 of 9 | 0.0 " in report.stdout
+    assert "| `iglu_marl/copy` | max_tokens=8192, temperature=0.0 | 2 of 9 | 0.0 " in report.stdout
     assert "no model: copy" in report.stdout
     assert "| `requests` | iglu_marl/oracle | iglu_marl/copy | +100.0 " in report.stdout
 
