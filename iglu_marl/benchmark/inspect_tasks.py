@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from inspect_ai import Task, task
+from inspect_ai import eval as run_tasks
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
     ChatMessage,
@@ -214,4 +215,4 @@ def set_prices(model: Model, prompts: float, replies: float) -> None:
     set_model_info(str(model), info)
 
 
-__all__ = ["MEASURES", "TASKS", "LocalPlayer", "find_model", "judge", "play", "set_prices"]
+__all__ = ["MEASURES", "TASKS", "LocalPlayer", "find_model", "judge", "play", "run_tasks", "set_prices"]

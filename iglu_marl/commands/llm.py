@@ -121,9 +121,7 @@ def run_benchmark(
         console.print(*markdown_table(table).split("\n"), sep="\n")
         return True
     with _inspect():
-        from inspect_ai import eval as run_tasks
-
-        from iglu_marl.benchmark.inspect_tasks import TASKS, find_model, set_prices
+        from iglu_marl.benchmark.inspect_tasks import TASKS, find_model, run_tasks, set_prices
         from iglu_marl.benchmark.model_report import ModelResult, markdown
     players = [find_model(name) for name in models]
     for player in players if price else ():
