@@ -111,7 +111,7 @@ $(RLLIB_VENV)/.installed: $(STAMP)
 	@touch $@
 
 # Libraries that go with other versions of what the rest uses, each in an environment of its own.
-ADAPTERS := benchmarl inspect openenv trl
+ADAPTERS := benchmarl openenv trl
 adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries need environments of their own (10 GB)
 	IGLU_MARL_REQUIRE=adapters $(PY) -m pytest -q tests/envs/test_adapters.py
 .venv-%/.installed: $(STAMP)

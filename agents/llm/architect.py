@@ -65,7 +65,7 @@ def examples() -> str:
 class LLMArchitect(Decider):
     """Explain the target to the builder in messages that a language model writes.
 
-    The prompt shows target and build (`settings.view`), the remaining changes, the builder's pose and the dialogue.
+    The prompt shows target and build (`settings.view`), the builder's pose and the dialogue.
     The model is not asked while the builder works or when the build equals the target. After silent replies it is
     asked less and less often.
 
@@ -99,10 +99,7 @@ class LLMArchitect(Decider):
             raise AgentError(f"patience is {patience} and settle_after {settle_after}, expected 1 or more")
         self.client = ModelClient(Role.ARCHITECT, settings, backend)
         self.patience, self.settle_after = patience, settle_after
-        changes = self.client.settings.changes
-        self.show_changes = changes == "shown" or (
-            changes == "auto" and self.client.settings.view != "picture"
-        )
+        self.show_changes = self.client.settings.changes == "shown"
         self.background = background
         self.message_length = Settings(codec=codec, message_length=message_length).max_length
         self.seat = seat

@@ -251,7 +251,7 @@ def builder_chat(
     client: ModelClient,
     said: Sequence[Utterance],
     observation: Mapping[str, Any],
-    grid: npt.NDArray[Any],
+    grid: npt.NDArray[Any] | None,
     *,
     limit: int,
     can_ask: bool,
@@ -266,7 +266,7 @@ def builder_chat(
         client: prompts and settings.
         said: the newest part of the dialogue.
         observation: has agentPos; inventory and pov are optional.
-        grid: the build, int [9, 11, 11].
+        grid: the build, int [9, 11, 11]; None: only what the builder sees is shown.
         limit: length limit of an utterance, in characters or, in token chat, words.
         can_ask: whether the builder may speak.
         codec: vocabulary of token chat; None = text chat.
@@ -276,7 +276,10 @@ def builder_chat(
 
     """
     pictures: tuple[bytes, ...] = ()
-    if client.settings.view == "picture":
+    if grid is None:
+        pictures = (encode_png(observation["pov"]),)
+        scene = client.part("pov", which=1).strip()
+    elif client.settings.view == "picture":
         pictures = (build_picture(grid),)
         scene = client.part("pictures", which=1).strip()
         if "pov" in observation:

@@ -49,6 +49,7 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(r"^\s*<(?:architect|builder)>\s*", re.IGNORECASE)
+_BULLET = re.compile(r"\A(?:\d{1,2}[.)]|[-*•])\s+")
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("`", "`"), ("*", "*"))
 _COMMAND = re.compile(
     r"^\W*(place|remove)\s+(?:(\w+)\s+)?(?:block\s+)?(?:at\s+)?\(?(-?\d+)[\s,]+(-?\d+)[\s,]+(-?\d+)\)?\W*$",
@@ -115,7 +116,8 @@ def is_unfinished(text: str) -> bool:
 def read_message(text: str) -> str:
     """Return an architect's message on one line, "" if it waits. Raises `Unreadable`.
 
-    The reply is a JSON object `{"say": "Place …"}`, or the plain message, optionally after a label or opening line.
+    The reply is a JSON object `{"say": "Place …"}`, or the plain message, optionally after a label or opening line. The
+    lines of a message are joined, without numbers and bullets of a list.
     """
     answer = strip_thoughts(text)
     text = _FENCE.sub("", answer).strip()
@@ -131,7 +133,11 @@ def read_message(text: str) -> str:
     for _ in range(3):  # courtesy, opening line and label may follow each other
         text = _LABEL.sub("", text)
     lines = [line for part in text.split("\n") if (line := " ".join(part.split()))] or [""]
-    said = _TAG.sub("", lines[-1 if is_long else 0]).strip()
+    if any(lines[0][0:1] == one and lines[0][1:].endswith(other) for one, other in _QUOTES):
+        lines = lines[:1]  # what follows a quoted message is about it
+    if len(lines) > 1:
+        lines = [_BULLET.sub("", line) for line in lines]
+    said = _TAG.sub("", lines[-1] if is_long else " ".join(lines)).strip()
     said = said.rstrip("*") if said.count("**") % 2 else said  # of a label
     while len(said) > 1 and any(said[0] == one and said[-1] == other for one, other in _QUOTES):
         said = said[1:-1].strip()

@@ -16,7 +16,7 @@ from iglu_marl.core.arguments import as_count, as_flag, as_number, check_option
 
 PREFIX = "IGLU_MARL_LLM_"
 VIEWS = ("layers", "coordinates", "auto", "picture")
-CHANGES = ("auto", "shown", "hidden")
+CHANGES = ("hidden", "shown")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 THINKING = ("auto", "on", "off")
 DTYPES = ("auto", "float32", "float16", "bfloat16")
@@ -63,8 +63,8 @@ class LLMSettings:
         known=VIEWS,
     )
     changes: str = _setting(
-        "auto",
-        "whether the architect is shown a list of the remaining changes: auto (not with pictures), shown, hidden",
+        "hidden",
+        "whether the architect is shown a list of the remaining changes, as messages that it could copy: hidden, shown",
         known=CHANGES,
     )
     temperature: float = _setting(0.0, "0: greedy decoding; else replies are sampled, by the seed", 0.0, 10.0)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.benchmark.catalog import find as find
     from iglu_marl.benchmark.catalog import levels as levels
     from iglu_marl.benchmark.catalog import make as make
-    from iglu_marl.benchmark.models import run_models as run_models
     from iglu_marl.benchmark.protocol import run as run
     from iglu_marl.benchmark.protocol import verify as verify
     from iglu_marl.benchmark.results import Result as Result

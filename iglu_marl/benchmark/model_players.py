@@ -1,34 +1,23 @@
-"""Players without a model for the benchmark of language models: a reader by rules, an oracle, and policies.
+"""Players without a model for the benchmark of language models: policies, readers by rules, and an oracle.
 
-Policies show what a level gives to those who do not understand. Where they have to build, they build as well as they
-can: "ask" asks in each round and then builds what is meant; "guess" never asks, and is wrong where neither the
-instruction nor the context has what is missing.
-
-| player | builder | architect |
-|---|---|---|
-| `oracle` | knows the target, asks where it is needed | names all remaining blocks |
-| `reader` | the scripted builder; it asks if it does not understand | names one block at a time |
-| `ask` | asks in each round, then knows the target; of another model always | as `reader` |
-| `guess` | never asks; random blocks on levels without questions | names random blocks |
-| `copy` | repeats its prompt | repeats its prompt, line by line |
-| `silent` | does nothing | says nothing |
-| `place and remove` | places a random block and takes it away | as `guess` |
+Policies show what a level gives to those who do not understand. docs/llm_benchmark.md has their scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from iglu_marl.agents.llm.world_text import describe_changes
+from iglu_marl.benchmark.model_tasks import plain_description
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.grid import BlockGrid, index_of
+from iglu_marl.core.grid import COLORS
 from iglu_marl.data.situations import Situation
 from iglu_marl.evaluation.action_prediction import AgentPredictor
+from iglu_marl.language import CellEdit, render
 from iglu_marl.planning import Edit
 from iglu_marl.text.game import MESSAGE_LENGTH, ChatMessage, TextGame, edits_of, order_text
 from iglu_marl.text.rounds import Rounds
@@ -37,11 +26,10 @@ Player = Callable[[TextGame, list[ChatMessage]], str]
 QUESTION = "What exactly do you mean?"
 
 
-def _asked(game: TextGame) -> bool:
+def _has_asked(game: TextGame) -> bool:
     """Whether the builder has just asked."""
-    return (
-        any(said.role is Role.BUILDER for said in list(game.dialogue)[-2:]) and game.counts["questions"] > 0
-    )
+    is_newest = any(said.role is Role.BUILDER for said in list(game.dialogue)[-2:])
+    return is_newest and game.counts["questions"] > 0
 
 
 def _round(game: TextGame) -> Any:
@@ -49,48 +37,77 @@ def _round(game: TextGame) -> Any:
     return game.partner.rounds[len(game.partner.played)] if isinstance(game.partner, Rounds) else None
 
 
-def _fits(text: str) -> str:
-    """Return the sentences that fit into a message."""
-    while len(text) > MESSAGE_LENGTH:
-        text = text.rpartition("\n")[0]
-    return text.replace("\n", " ")
+def _message_of(sentences: list[str]) -> str:
+    """Return the first sentences that fit into a message."""
+    text = ""
+    for sentence in sentences:
+        if text and len(f"{text} {sentence}") > MESSAGE_LENGTH:
+            break
+        text = f"{text} {sentence}".strip()
+    return text
 
 
-def _target(game: TextGame) -> str:
-    return order_text(edits_of(game.grid, game.target)[:64])
+def _known_target(game: TextGame) -> Any:
+    """Return what the architect knows of the target; the build elsewhere."""
+    seen = game.seats[game.agent].target(game.target)
+    return np.where(seen.get("target_mask", 1), seen["target_grid"], game.grid)
 
 
-def _random(game: TextGame) -> str:
+def _random_block(game: TextGame) -> str:
     rng = np.random.default_rng([game.seed, game.counts["replies"]])
     x, z = (int(number) for number in rng.integers(-5, 6, 2))
-    edit, grid = Edit(x, -1, z, int(rng.integers(1, 7))), game.grid.copy()
-    grid[index_of(edit.cell)] = edit.color
-    return (
-        order_text([edit])
-        if game.turn is Role.BUILDER
-        else describe_changes(game.grid, grid, 1).split("\n")[0]
-    )
+    edit = Edit(x, -1, z, int(rng.integers(1, 7)))
+    if game.turn is Role.BUILDER:
+        return order_text([edit])
+    return render(CellEdit.between(edit.cell, 0, edit.color))
 
 
 def oracle(game: TextGame, chat: list[ChatMessage]) -> str:
-    """Build or describe the target."""
+    """Build the target, after a question where one is needed; describe it in whole shapes."""
     if game.turn is Role.ARCHITECT:
-        return _fits(describe_changes(game.grid, game.target))
+        return _message_of(plain_description(game.grid, _known_target(game))) or "WAIT"
     now = _round(game)
-    return order_text([], QUESTION) if now and now.ask == "needed" and not _asked(game) else _target(game)
+    is_open = now is not None and now.ask == "needed" and not _has_asked(game)
+    return order_text([], QUESTION) if is_open else order_text(edits_of(game.grid, game.target)[:64])
 
 
-def ask(game: TextGame, chat: list[ChatMessage]) -> str:
-    """Ask in each round; then build what is meant."""
+@lru_cache(maxsize=1)
+def _reader() -> AgentPredictor:
+    from iglu_marl.agents.scripted.builder import ScriptedBuilder
+
+    return AgentPredictor(ScriptedBuilder.for_env)
+
+
+def _read(game: TextGame) -> list[Edit]:
+    """Return the edits that the scripted builder makes."""
+    if game.view == "own":
+        return []  # it reads no pictures
+    x, y, z, pitch, yaw = (float(number) for number in game.pose)
+    built = _reader()(Situation(game.dialogue, game.grid, 0, (x, y, z, yaw, pitch)))
+    return edits_of(game.grid, built)[:64]
+
+
+def grammar(game: TextGame, chat: list[ChatMessage]) -> str:
+    """Read the dialogue by rules; ask once if nothing follows from it."""
     if game.turn is Role.ARCHITECT:
-        return reader(game, chat)
-    return _target(game) if _asked(game) and _round(game) else order_text([], QUESTION)
+        return describe_changes(game.grid, _known_target(game), 1).split("\n")[0]
+    edits = _read(game)
+    return order_text(edits) if edits or _has_asked(game) else order_text([], QUESTION)
 
 
-def guess(game: TextGame, chat: list[ChatMessage]) -> str:
-    """Never ask."""
-    now = _round(game)
-    return _target(game) if now and now.ask != "never" and now.guess else _random(game)
+def always_ask(game: TextGame, chat: list[ChatMessage]) -> str:
+    """Ask in each round, then read by rules."""
+    if game.turn is Role.ARCHITECT or _has_asked(game):
+        return grammar(game, chat)
+    return order_text([], QUESTION)
+
+
+def never_ask(game: TextGame, chat: list[ChatMessage]) -> str:
+    """Read by rules; build at random if nothing follows."""
+    if game.turn is Role.ARCHITECT:
+        return grammar(game, chat)
+    edits = _read(game)
+    return order_text(edits) if edits else _random_block(game)
 
 
 def copy(game: TextGame, chat: list[ChatMessage]) -> str:
@@ -109,30 +126,26 @@ def silent(game: TextGame, chat: list[ChatMessage]) -> str:
 def place_and_remove(game: TextGame, chat: list[ChatMessage]) -> str:
     """Place a random block, and take it away in the next turn."""
     placed = edits_of(game.grid, game.start)
-    return order_text(placed) if game.turn is Role.BUILDER and placed else _random(game)
+    return order_text(placed) if game.turn is Role.BUILDER and placed else _random_block(game)
 
 
-@lru_cache(maxsize=1)
-def _reader() -> AgentPredictor:
-    from iglu_marl.agents.scripted.builder import ScriptedBuilder
-
-    return AgentPredictor(ScriptedBuilder.for_env)
-
-
-def reader(game: TextGame, chat: list[ChatMessage]) -> str:
-    """Read the dialogue by rules; ask once if nothing follows from it."""
+def enumerate_blocks(game: TextGame, chat: list[ChatMessage]) -> str:
+    """Place all blocks one by one, or name all blocks of the target."""
     if game.turn is Role.ARCHITECT:
-        seen = game.seats[game.agent].target(game.target)
-        known = np.where(seen.get("target_mask", 1), seen["target_grid"], game.grid)
-        return describe_changes(game.grid, known, 1).split("\n")[0]
-    x, y, z, pitch, yaw = (float(number) for number in game.pose)
-    built: BlockGrid = _reader()(Situation(game.dialogue, game.grid, 0, (x, y, z, yaw, pitch)))
-    edits = edits_of(game.grid, built)
-    return order_text([], QUESTION) if not edits and not _asked(game) else order_text(edits[:64])
+        return _message_of(describe_changes(game.grid, _known_target(game)).split("\n"))
+    number = game.seed * 7 + game.counts["replies"]
+    place, color = divmod(number, len(COLORS))
+    return order_text([Edit(place % 11 - 5, -1, place // 11 % 11 - 5, color + 1)])
 
 
 PLAYERS: dict[str, Player] = {
-    "oracle": oracle, "reader": reader, "ask": ask, "guess": guess, "copy": copy, "silent": silent,
-    "place and remove": place_and_remove,
-}  # fmt: skip
-MUST_NOT_WIN = tuple(islice(PLAYERS, 2, None))
+    "oracle": oracle,
+    "grammar": grammar,
+    "always-ask": always_ask,
+    "never-ask": never_ask,
+    "copy": copy,
+    "silent": silent,
+    "place-and-remove": place_and_remove,
+    "enumerate": enumerate_blocks,
+}
+MUST_NOT_WIN = ("grammar", "always-ask", "never-ask", "copy", "silent", "place-and-remove", "enumerate")

@@ -1,118 +1,357 @@
-"""Tables of the benchmark of language models, and paired comparisons of models on the same tasks."""
+"""Results of the benchmark of language models, from logs of Inspect AI: marks, checks, tables and comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
+from math import sqrt
 from typing import Any, NamedTuple
 
-import numpy as np
+from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
 
-from iglu_marl.benchmark.models import LEVELS, ModelResult
-from iglu_marl.core.scoring import Counts, micro
+from iglu_marl.agents.llm.messages import Message
+from iglu_marl.benchmark.model_players import PLAYERS
+from iglu_marl.benchmark.models import LEVELS, VERSION, GameRow, find_level, outcome
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.tables import Code, Table, markdown_table
 from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, crossed_share, share_interval
 
-SWAPS = 9999  # random signs of a paired test
-HEADS = (
-    "level", "agent", "setting", "games", "score", "rounds right", "F1", "wrong", "needless", "missing", "words",
-    "replies", "tokens", "cost", "unread", "marks",
-)  # fmt: skip
-SUMS = (
-    "right", "rounds", "wrong", "needless", "missing", "words", "requests", "unread", "cost", "prompt_tokens",
-    "completion_tokens",
-)  # fmt: skip
-PAIR_HEADS = ("level", "first", "second", "difference", "p", "settings")
+# ----------------------------------------------------------------------------------------------------------- marks
+
+Rule = Callable[[Any], bool]
 
 
-def score_interval(result: ModelResult) -> Interval:
-    """Return the mean score with its 95 % interval, by bootstrap over units (structures, sessions, games).
+def _any(value: Any) -> bool:
+    return True
 
-    Wilson's interval of the units where that has no width, as for 0 and 100 %.
+
+def _one_of(*values: Any) -> Rule:
+    return lambda value: value in values
+
+
+SHOWN = ("temperature", "reasoning_effort", "reasoning_tokens", "max_tokens")
+GENERATION: Mapping[str, Rule] = {
+    "temperature": _one_of(0.0),
+    "max_tokens": lambda value: value >= 8192,
+    **dict.fromkeys(("reasoning_effort", "reasoning_tokens", "reasoning_summary", "reasoning_history"), _any),
+    **dict.fromkeys(("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "batch"), _any),
+    **dict.fromkeys(("max_connections", "adaptive_connections", "cache", "cache_prompt"), _any),
+}
+RUN: Mapping[str, Rule] = {
+    "epochs": _one_of(1),
+    "score_on_error": _one_of(False),
+    "log_samples": _one_of(True),
+    **dict.fromkeys(
+        ("fail_on_error", "continue_on_fail", "retry_on_error", "max_samples", "max_tasks"), _any
+    ),
+    **dict.fromkeys(("max_subprocesses", "max_sandboxes", "sandbox_cleanup", "sandbox_prebuilt"), _any),
+    **dict.fromkeys(("log_realtime", "log_images", "log_model_api", "log_buffer", "log_shared"), _any),
+    **dict.fromkeys(("log_refusals", "score_display", "max_dataset_memory"), _any),
+}
+PROVIDERS = {
+    "anthropic", "azureai", "bedrock", "cloudflare", "deepseek", "fireworks", "google", "grok", "groq", "hf",
+    "hf-inference-providers", "iglu_marl", "llama-cpp-python", "mistral", "ollama", "openai", "openai-api",
+    "openrouter", "perplexity", "sagemaker", "sambanova", "sglang", "together", "vllm",
+}  # fmt: skip
+"""The strict profile: settings of Inspect AI with their allowed values, and its providers. All else is a mark."""
+
+
+def _odd(settings: Mapping[str, Any], allowed: Mapping[str, Rule], where: str = "") -> list[str]:
+    """Return the settings that are not in the strict profile."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    return [
+        f"{where}{name}={value}"
+        for name, value in given.items()
+        if name not in allowed or not allowed[name](value)
+    ]
+
+
+def _marks_of_model(
+    name: str, generation: Mapping[str, Any], arguments: Mapping[str, Any], role: str
+) -> list[str]:
+    provider, _, player = name.partition("/")
+    marks = _odd(generation, GENERATION, role) + _odd(arguments, {}, role)
+    if provider not in PROVIDERS:
+        marks.append(f"{role}provider {provider}")
+    elif provider == "iglu_marl" and player in PLAYERS:
+        marks.append(f"{role}no model: {player}")
+    return marks
+
+
+def marks_of(log: EvalLog) -> list[str]:
+    """Return what differs from the strict profile and a complete row; [] for a row that can be cited."""
+    run, level = log.eval, _level(log)
+    marks = _marks_of_model(run.model, _settings(run.model_generate_config), run.model_args, "")
+    for role, configs in (run.model_roles or {}).items():
+        for config in configs if isinstance(configs, list) else [configs]:
+            settings = _settings(config.config)
+            marks += _marks_of_model(config.model, settings, config.args, f"{role}: ")
+    marks += _odd(_settings(log.plan.config), GENERATION) + _odd(_settings(run.config), RUN)
+    marks += _odd(
+        run.task_args, {"seed": _one_of(0), "games": lambda games: games >= level.count, "greedy": _any}
+    )
+    if run.task_version != VERSION:
+        marks.append(f"version {run.task_version}")
+    if [step.solver for step in log.plan.steps] != ["iglu_marl/play"]:
+        marks.append("another solver")
+    if [one.name for one in run.scorers or ()] != ["judge"]:
+        marks.append("another scorer")
+    played = {sample.id for sample in log.samples or () if _is_played(sample)}
+    missing = level.count - len(played & set(range(level.count)))
+    if missing:
+        marks.append(f"{level.count - missing} of {level.count} games")
+    if len(log.samples or ()) != len({sample.id for sample in log.samples or ()}):
+        marks.append("games several times")
+    return list(dict.fromkeys(marks))
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    settings: dict[str, Any] = model.model_dump(exclude_none=True)
+    return settings
+
+
+def _level(log: EvalLog) -> Any:
+    package, _, name = log.eval.task.rpartition("/")
+    if package != "iglu_marl":
+        raise ConfigError(f"task is {log.eval.task!r:.80}, expected iglu_marl/LEVEL")
+    return find_level(name)
+
+
+def _is_played(sample: EvalSample) -> bool:
+    return sample.error is None and sample.limit is None and "outcome" in sample.metadata
+
+
+# --------------------------------------------------------------------------------------------------------- results
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """The games of one model on one level.
+
+    rows: outcomes by number of the game; games that a fault or a limit ended are in none. setting: what the strict
+    profile leaves open. tokens: of prompts and replies. cost: in dollars; None without prices.
     """
-    units = [row.unit for row in result.rows]
-    return crossed_share([row.score for row in result.rows], [units], len(set(units)))
+
+    level: str
+    model: str
+    setting: str
+    seed: int
+    rows: Mapping[int, GameRow]
+    marks: Sequence[str]
+    tokens: int
+    cost: float | None
+    log: EvalLog = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, log: EvalLog) -> ModelResult:
+        """Return the result of a log. Raises `ConfigError` if it is of another task."""
+        samples = log.samples or []
+        level = _level(log)
+        rows = {int(one.id): GameRow(**one.metadata["outcome"]) for one in samples if _is_played(one)}
+        usage = [use for sample in samples for use in sample.model_usage.values()]
+        costs = [use.total_cost for use in usage if use.total_cost is not None]
+        roles = {
+            role: config.model
+            for role, config in (log.eval.model_roles or {}).items()
+            if not isinstance(config, list) and (level.role == "both" or role == level.role)
+        }
+        names = [roles.get(role, log.eval.model) for role in ("architect", "builder")]
+        names = names if level.role == "both" else names[:1] if level.role == "architect" else names[1:]
+        settings = {**_settings(log.plan.config), **_settings(log.eval.model_generate_config)}
+        settings |= {"temperature": settings.get("temperature", "default")}
+        return cls(
+            level=level.name,
+            model=" + ".join(dict.fromkeys(names)),
+            setting=", ".join(f"{name}={value}" for name, value in settings.items() if name in SHOWN),
+            seed=int(log.eval.task_args.get("seed", 0)),
+            rows=dict(sorted(rows.items())),
+            marks=marks_of(log),
+            tokens=sum(
+                use.input_tokens
+                + use.output_tokens
+                + (use.input_tokens_cache_read or 0)
+                + (use.input_tokens_cache_write or 0)
+                for use in usage
+            ),
+            cost=sum(costs) if costs else None,
+            log=log,
+        )
+
+    def total(self, name: str) -> int:
+        """Return the sum of a count over all games."""
+        return sum(int(getattr(row, name)) for row in self.rows.values())
+
+    @property
+    def score(self) -> Interval:
+        """Mean score with its 95 % interval, by bootstrap over units (requests, sessions, games).
+
+        Wilson's interval of the units where that has no width, as for 0 and 100 %.
+        """
+        units = [row.unit for row in self.rows.values()]
+        return crossed_share([row.score for row in self.rows.values()], [units], len(set(units)))
+
+    def verify(self) -> list[str]:
+        """Repeat all games from their replies, and return what does not agree."""
+        level, log = find_level(self.level), self.log
+        samples = log.samples or []
+        numbers = sorted(int(one.id) for one in samples)
+        games = log.eval.task_args.get("games") or level.count
+        count = min(games, level.count)
+        problems = []
+        if numbers != list(range(count)):
+            problems.append(f"the games are not 0..{count - 1}, each once: {numbers!s:.60}")
+        if (log.eval.metadata or {}).get("digest") != level.digest(self.seed, count):
+            problems.append("the tasks are others")
+        for sample in samples:
+            if _is_played(sample) and not _agrees(level, sample, self.seed):
+                problems.append(f"game {sample.id} has another outcome")
+        return problems
 
 
-def result_table(results: Sequence[ModelResult]) -> Table:
-    """Return a row per result, by level, rows without marks first; shares in per cent.
+def _agrees(level: Any, sample: EvalSample, seed: int) -> bool:
+    """Whether a game has its prompts and outcome when its replies are given again."""
+    number = int(sample.id)
+    game, chat = level.start(number, seed)
+    prompts: list[str] = []
+    for reply in sample.metadata["replies"]:
+        if not chat:
+            return False
+        prompts += [Message.of_chat(part).text for part in (chat[1:] if prompts else chat)]
+        chat = game.step(reply)[0]
+    row = outcome(level, number, seed, game)
+    judged = (sample.scores or {}).get("judge")
+    value = judged.value if judged is not None else None
+    return (
+        not chat
+        and row == GameRow(**sample.metadata["outcome"])
+        and prompts == [one.text for one in sample.messages if one.role != "assistant"]
+        and sample.metadata["replies"] == [one.text for one in sample.messages if one.role == "assistant"]
+        and isinstance(value, dict)
+        and value.get("score") == row.score
+    )
 
-    Words, replies and tokens are for each right action; wrong changes and questions for each game.
-    """
-    order = [level.name for level in LEVELS]
+
+def read_results(paths: Iterable[str | os.PathLike[str]]) -> list[ModelResult]:
+    """Read logs, and the logs in folders; of a repeated run the newest counts. Raises `DataError`."""
+    logs: list[EvalLog] = []
+    for path in [os.fspath(path) for path in paths]:
+        with wrap_errors(f"{path} is no log of the benchmark of language models"):
+            names = [one.name for one in list_eval_logs(path)] if os.path.isdir(path) else [path]
+            if not names:
+                raise DataError("it has no logs")
+            logs += [read_eval_log(name, resolve_attachments=True) for name in names]
+    newest = {log.eval.task_id: log for log in sorted(logs, key=lambda log: log.eval.created)}
+    return [ModelResult.of(log) for log in newest.values()]
+
+
+# ---------------------------------------------------------------------------------------------------------- tables
+
+_ORDER = {level.name: number for number, level in enumerate(LEVELS)}
+SUMMED = tuple(level.name for level in LEVELS if level.listed is None)
+SUMMARY_HEADS = (
+    "model", "setting", "levels", "score", "tokens", "cost", "questions", "wrong", "unread", "marks",
+)  # fmt: skip
+PAIR_HEADS = ("level", "first", "second", "difference")
+
+
+def _percent(interval: Interval) -> str:
+    return interval.text(lambda value: f"{100 * value:.1f}")
+
+
+def _by_model(results: Sequence[ModelResult]) -> dict[str, list[ModelResult]]:
+    ordered = sorted(results, key=lambda one: _ORDER[one.level])
+    return {
+        name: [one for one in ordered if one.model == name]
+        for name in dict.fromkeys(r.model for r in results)
+    }
+
+
+def summary_score(results: Sequence[ModelResult]) -> Interval:
+    """Return the mean of the scores of levels with its interval, from those of the levels."""
+    scores = [one.score for one in results]
+    value = sum(score.value for score in scores) / len(scores)
+    below = sqrt(sum((score.value - score.low) ** 2 for score in scores)) / len(scores)
+    above = sqrt(sum((score.high - score.value) ** 2 for score in scores)) / len(scores)
+    return scores[0]._replace(value=value, low=max(0.0, value - below), high=min(1.0, value + above))
+
+
+def summary_table(results: Sequence[ModelResult]) -> Table:
+    """Return one row per model, over all levels without a corpus; shares in per cent, counts per game."""
     rows: list[list[Any]] = []
-    for one in sorted(results, key=lambda one: (order.index(one.level), bool(one.marks))):
-        total = {name: sum(getattr(row, name) for row in one.rows) for name in SUMS}
-        actions = micro(Counts(*row.actions) for row in one.rows)
-        tokens = total["prompt_tokens"] + total["completion_tokens"]
-        each = [number / max(1, actions.right) for number in (total["words"], total["requests"], tokens)]
-        games = max(1, len(one.rows))
+    for name, own in _by_model(results).items():
+        counted = [one for one in own if one.level in SUMMED and one.rows]
+        if not counted:
+            continue
+        games = sum(len(one.rows) for one in counted)
+        costs = [one.cost for one in counted]
+        marks = list(dict.fromkeys(mark for one in counted for mark in one.marks))
+        levels = len({one.level for one in counted})
         rows.append(
             [
-                Code(one.level), one.name, one.setting, len(one.rows),
-                score_interval(one).text(lambda value: f"{100 * value:.1f}") if one.rows else "–",
-                f"{100 * total['right'] / max(1, total['rounds']):.1f}", f"{100 * actions.f1:.1f}",
-                *(f"{total[name] / games:.2f}" for name in ("wrong", "needless", "missing")),
-                *(f"{number:.1f}" if actions.right else "–" for number in each),
-                f"{total['cost']:.4g}", total["unread"], "; ".join(one.marks) or "–",
+                Code(name), "; ".join(dict.fromkeys(one.setting for one in counted)),
+                f"{levels} of {len(SUMMED)}", _percent(summary_score(counted)),
+                f"{sum(one.tokens for one in counted) / games:.0f}",
+                "–" if None in costs else f"${sum(filter(None, costs)):.4g}",
+                *(f"{sum(one.total(count) for one in counted) / games:.2f}" for count in SUMMARY_HEADS[6:9]),
+                "; ".join(marks) or "–",
             ]
         )  # fmt: skip
-    return Table(HEADS, rows)
+    return Table(SUMMARY_HEADS, rows)
+
+
+def level_table(results: Sequence[ModelResult]) -> Table:
+    """Return the scores of models by level, in per cent."""
+    levels = sorted({one.level for one in results}, key=_ORDER.__getitem__)
+    rows: list[list[Any]] = []
+    for name, own in _by_model(results).items():
+        scores = {one.level: _percent(one.score) for one in own if one.rows}
+        rows.append([Code(name), *(scores.get(level, "–") for level in levels)])
+    return Table(("model", *levels), rows)
 
 
 class Pair(NamedTuple):
-    """Two results on the same games. difference: of the scores, first minus second. p: of a paired sign-flip test."""
+    """Two results on the same games. difference: of the scores, first minus second."""
 
     first: ModelResult
     second: ModelResult
     difference: Interval
-    p: float
 
 
 def compare(results: Sequence[ModelResult]) -> list[Pair]:
-    """Return the paired differences of all results with the same level, tasks and number of games.
+    """Return the paired differences of all results with the same level and seed, on the games that both have.
 
-    Games that one of them lacks are left out. The interval is by bootstrap over units; where all differences are equal,
-    by Wilson's interval of the share of other ones. The test flips the signs of whole units. Results of other tasks are
-    not compared.
+    The interval is by bootstrap over units; where all differences are equal, by Wilson's interval of the share of other
+    ones.
     """
-    found = []
+    pairs = []
     for first, second in combinations(results, 2):
-        if first.key != second.key:
+        both = sorted(first.rows.keys() & second.rows.keys())
+        if (first.level, first.seed) != (second.level, second.seed) or not both:
             continue
-        theirs = {row.game: row.score for row in second.rows}
-        both = [(row.score - theirs[row.game], row.unit) for row in first.rows if row.game in theirs]
-        if not both:
-            continue
-        gaps, units = (
-            np.array([gap for gap, _ in both]),
-            np.unique([unit for _, unit in both], return_inverse=True)[1],
-        )
-        sums = np.bincount(units, weights=gaps)
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (SWAPS, len(sums)))
-        beyond = np.abs(signs @ sums) >= abs(sums.sum()) - 1e-9
+        units = [first.rows[game].unit for game in both]
+        gaps = [first.rows[game].score - second.rows[game].score for game in both]
         interval = crossed_bootstrap(gaps, [units])
         if interval.high - interval.low < 1e-9:  # all gaps are equal: others could occur
-            other = (1 - share_interval(1.0, len(sums)).low) * (1 + abs(interval.value))
-            interval = interval._replace(
-                low=max(-1.0, interval.value - other), high=min(1.0, interval.value + other)
-            )
-        found.append(Pair(first, second, interval, (1 + int(beyond.sum())) / (1 + SWAPS)))
-    return found
+            other = (1 - share_interval(1.0, len(set(units))).low) * (1 + abs(interval.value))
+            low, high = max(-1.0, interval.value - other), min(1.0, interval.value + other)
+            interval = interval._replace(low=low, high=high)
+        pairs.append(Pair(first, second, interval))
+    return pairs
 
 
 def markdown(results: Sequence[ModelResult]) -> str:
-    """Return the table of results, and the paired differences in per cent, as Markdown."""
-    rows = [
+    """Return the tables of models, of models by level, and of paired differences, as Markdown."""
+    pairs = [
         [
             Code(pair.first.level),
-            pair.first.name,
-            pair.second.name,
+            pair.first.model,
+            pair.second.model,
             pair.difference.text(lambda value: f"{100 * value:+.1f}"),
-            f"{pair.p:.4f}",
-            "equal" if pair.first.marks == pair.second.marks else "they differ",
         ]
         for pair in compare(results)
     ]
-    tables = [result_table(results), *([Table(PAIR_HEADS, rows)] if rows else [])]
+    tables = [summary_table(results), level_table(results), *([Table(PAIR_HEADS, pairs)] if pairs else [])]
     return "\n".join(map(markdown_table, tables))

@@ -1,344 +1,357 @@
-"""Tasks of the benchmark of language models: what an architect says in each round of a game, and what it means.
+"""Tasks of the benchmark of language models: what is asked for in each round of a game, and what it means.
 
-Each maker samples a game from a generator. A cell is (x, y, z) with north at -z and the ground at y = -1.
+Each maker samples a game from a generator. Texts come from `model_texts`; what is right is computed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, Cell, blocks_to_grid, in_zone
+from iglu_marl.agents.scripted.decomposition import decompose
+from iglu_marl.benchmark.model_texts import (
+    COLORS,
+    ORDER,
+    WAYS,
+    Blocks,
+    Request,
+    Rng,
+    Symmetry,
+    shift,
+    written_dialogues,
+    written_requests,
+)
+from iglu_marl.core.dialogue import Utterance
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES, BlockGrid, blocks_to_grid, in_zone
+from iglu_marl.language import render
+from iglu_marl.rendering.camera import Camera
+from iglu_marl.rendering.renderer import EYE_LENS
+from iglu_marl.tasks.cube_tasks import CubeTasks
 from iglu_marl.text.rounds import InstructedRound
 
-Rng = np.random.Generator
-Blocks = dict[Cell, int]
-WAYS: Mapping[str, tuple[int, int]] = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
-_ORDER = tuple(WAYS)
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
-_TURNS = {"left": -1, "right": 1}
-OF_A_COLOR = 20  # blocks that a builder has
+Ask = Literal["needed", "needless", "never"]
+MAX_EDITS = 64
 
 
 class RoundsGame(NamedTuple):
-    """Rounds of a game. unit: what it has in common with other games (a structure, a session), for intervals."""
+    """Rounds of a game.
+
+    unit: what it has in common with other games (a request, a session), for intervals. words: limit of all messages;
+    0: none.
+    """
 
     rounds: tuple[InstructedRound, ...]
     unit: str = ""
+    words: int = 0
 
 
 Maker = Callable[[Rng], RoundsGame]
 
 
-def _grid(blocks: Mapping[Cell, int]) -> BlockGrid:
+def _grid(blocks: Blocks) -> BlockGrid:
     return blocks_to_grid([(*cell, color) for cell, color in blocks.items()]).astype(np.int8)
 
 
-def _round(
-    text: str, start: Blocks, target: Blocks, answer: str = "", needed: bool | None = None
-) -> InstructedRound:
-    """Return a round in which questions are needed, needless (None: with an answer), or have no use (no answer)."""
-    ask: Literal["needed", "needless"] = (
-        "needed" if (bool(answer) if needed is None else needed) else "needless"
-    )
-    return InstructedRound(text, _grid(start), _grid(target), answer, ask, not answer)
+def _round(request: Request, answer: str = "", ask: Ask = "never", guess: bool = True) -> InstructedRound:
+    start, target = _grid(request.start), _grid(request.target)
+    return InstructedRound(request.text, start, target, answer, ask, guess)
 
 
-def _place(x: int, z: int) -> str:
-    """Return a column as text: "2 blocks east and 1 block north of the centre"."""
-    sides = ((x, "east" if x > 0 else "west"), (z, "south" if z > 0 else "north"))
-    parts = [f"{abs(number)} block{'s' * (abs(number) > 1)} {side}" for number, side in sides if number]
-    return f"{' and '.join(parts)} of the centre" if parts else "at the centre"
+def _choice(rng: Rng, items: Sequence[Request]) -> Request:
+    return items[int(rng.integers(len(items)))]
 
 
-def _a(color: int) -> str:
-    name = COLOR_NAMES[color]
-    return f"a{'n' * (name[0] in 'aeiou')} {name} block"
+@lru_cache(maxsize=1)
+def _with_blocks() -> tuple[Request, ...]:
+    return tuple(request for request in written_requests() if request.start)
 
 
-def _number(rng: Rng, low: int, high: int) -> int:
-    """Return an integer low..high."""
-    return int(rng.integers(low, high + 1))
+@lru_cache(maxsize=1)
+def _without_blocks() -> tuple[Request, ...]:
+    return tuple(request for request in written_requests() if not request.start)
 
 
-def _way(rng: Rng) -> str:
-    return _ORDER[_number(rng, 0, 3)]
+def _is_playable(start: Blocks, target: Blocks) -> bool:
+    """Whether a builder with 20 blocks of each colour can do it by one reply."""
+    counts = [np.bincount(list(blocks.values()), minlength=7)[1:] for blocks in (start, target)]
+    changes = sum(start.get(cell) != target.get(cell) for cell in {*start, *target})
+    return 0 < changes <= MAX_EDITS and max(counts[1] - counts[0]) <= BLOCKS_PER_COLOR
 
 
-def _color(rng: Rng, *others: int) -> int:
-    return int(rng.choice([color for color in range(1, 7) if color not in others]))
+# ---------------------------------------------------------------------------------------------------------- requests
 
-
-def _side(rng: Rng) -> str:
-    return ("left", "right")[_number(rng, 0, 1)]
-
-
-def _turned(way: str, turn: int) -> str:
-    """Return a direction after quarter turns to the right."""
-    return _ORDER[(_ORDER.index(way) + turn) % 4]
-
-
-def _beside(cell: Cell, way: str, steps: int = 1) -> Cell:
-    return cell[0] + steps * WAYS[way][0], cell[1], cell[2] + steps * WAYS[way][1]
-
-
-def _scattered(rng: Rng, count: int) -> list[Cell]:
-    """Return cells on the ground that are at least 3 apart in x or z."""
-    cells: list[Cell] = []
-    while len(cells) < count:
-        x, z = _number(rng, -4, 4), _number(rng, -4, 4)
-        if all(max(abs(x - a), abs(z - b)) >= 3 for a, _, b in cells):
-            cells.append((x, -1, z))
-        elif rng.random() < 0.02:  # the first ones may leave no room
-            cells.clear()
-    return cells
-
-
-def clarification(rng: Rng) -> RoundsGame:
-    """Four instructions: two that are complete, although one names its colour indirectly, and two that are not."""
-    cells = _scattered(rng, 6)
-    colors = [int(color) for color in rng.permutation(range(1, 7))[:5]]
-    world: Blocks = dict(zip(cells, [*colors, colors[0]], strict=True))  # the first and the last look alike
-    singles, rounds = cells[1:-1], []
-    for kind in rng.permutation([0, 1, 2, _number(rng, 3, 5)]).tolist():
-        base, color, way = singles.pop(), _color(rng, colors[0]), _way(rng)
-        while (side := _beside(base, way)) in world or not in_zone(*side):
-            way = _way(rng)
-        top, on_ground = (base[0], 0, base[2]), f"{_a(color)} on the ground"
-        where, count = f"the one {_place(base[0], base[2])}", _number(rng, 2, 4)
-        twin = (cells[0], cells[-1])[_number(rng, 0, 1)]
-        text, answer, new = {
-            0: (f"Put another block of the same colour on top of {where}.", "", {top: world[base]}),
-            1: (f"Put {on_ground}, directly {way} of {where}.", "", {side: color}),
-            2: (f"Put {on_ground}, right beside {where}.", f"To the {way} of it.", {side: color}),
-            3: (
-                f"Put a block on the ground, directly {way} of {where}.", f"It is {COLOR_NAMES[color]}.", {side: color}
-            ),
-            4: (
-                f"Stack some {COLOR_NAMES[color]} blocks on {where}.", f"{_NUMBERS[count].title()} of them.",
-                {(base[0], step, base[2]): color for step in range(count)},
-            ),
-            5: (
-                f"Put {_a(color)} on top of the {COLOR_NAMES[colors[0]]} one.",
-                f"I mean the one {_place(twin[0], twin[2])}.", {(twin[0], 0, twin[2]): color},
-            ),
-        }[kind]  # fmt: skip
-        rounds.append(_round(text, world, world | new, answer))
-        world |= new
-    return RoundsGame(tuple(rounds))
-
-
-_SPOTS = {
-    "in the bottom left corner": (-4, 4), "in the bottom right corner": (4, 4), "in the top left corner": (-4, -4),
-    "in the top right corner": (4, -4), "on the middle square": (0, 0), "in the middle of the left side": (-4, 0),
-    "in the middle of the right side": (4, 0), "in the middle of the top side": (0, -4),
-    "in the middle of the bottom side": (0, 4),
-}  # fmt: skip
-_RULES = (
-    "We build on a board of 9 by 9 squares around the centre; its top is north, its left is west. A right build counts "
-    "10 points, a wrong one -10, each question -5. "
+_JOINS = (
+    "{} And a second thing, which has nothing to do with that: {}",
+    "Two wishes today. The first: {} The second: {}",
+    "{} When you are done with this, forget it, and start something new: {}",
+    "My friend here would like this: {} And I would like this, please: {}",
 )
 
 
-def two_speakers(rng: Rng) -> RoundsGame:
-    """Forty trials of two speakers after *Build What I Mean*: eight complete and twelve underspecified ones of each.
+def requests(rng: Rng) -> RoundsGame:
+    """Sample one message with two requests: one about blocks that are there, and one for something new."""
+    while True:
+        first, second = _choice(rng, _with_blocks()), _choice(rng, _without_blocks())
+        mine, theirs = first.colors, second.colors
+        if len(mine) + len(theirs) > len(COLORS):
+            continue
+        symmetry = Symmetry.sample(rng)
+        first = shift(rng, symmetry.request(first))
+        free = [int(color) for color in rng.permutation([c for c in COLORS if c not in first.colors])]
+        second = Symmetry.sample(rng, dict(zip(sorted(theirs), free, strict=False))).request(second)
+        near = any(max(abs(a - x), abs(b - z)) < 2 for a, _, b in first.cells for x, _, z in second.cells)
+        start, target = first.start, first.target | second.target
+        if not near and _is_playable(start, target):
+            join = _JOINS[int(rng.integers(len(_JOINS)))]
+            text = join.format(_sentence(first.text), _sentence(second.text))
+            return RoundsGame((_round(Request("", text, start, target)),), first.name)
 
-    What Pia leaves out (a colour or a number) is that of the stack on the board. What Lisa leaves out is so in four of
-    twelve trials.
-    """
-    kinds = {"Pia": ["full"] * 6 + ["as seen"] * 12, "Lisa": ["full"] * 6 + ["as seen"] * 4 + ["other"] * 8}
+
+def _sentence(text: str) -> str:
+    return text if text[-1] in ".!?)" else f"{text}."
+
+
+DIALOGUE_TURNS = 3
+
+
+def dialogue(rng: Rng) -> RoundsGame:
+    """Sample three turns of a dialogue. What was said before them is known, and the world is as it was then."""
+    names = list(written_dialogues())
+    name = names[int(rng.integers(len(names)))]
+    can_turn, turns = written_dialogues()[name]
+    symmetry = Symmetry.sample(rng)
+    if not can_turn:
+        symmetry = symmetry._replace(mirrored=False, turns=0)
+    first = int(rng.integers(len(turns) - DIALOGUE_TURNS + 1))
     rounds: list[InstructedRound] = []
-    for speaker in rng.permutation(list(kinds)).tolist():
-        for kind in ["full", "full", *rng.permutation(kinds[speaker]).tolist()]:
-            (_, (a, b)), (spot, (x, z)) = (list(_SPOTS.items())[at] for at in rng.permutation(9)[:2].tolist())
-            seen_color, seen = _color(rng), _number(rng, 2, 4)
-            color = seen_color if kind == "as seen" else _color(rng, seen_color)
-            count = seen if kind == "as seen" else int(rng.choice([n for n in (2, 3, 4, 5) if n != seen]))
-            words = [_NUMBERS[count], COLOR_NAMES[color], "blocks"]
-            left_out = "" if kind == "full" else words.pop(_number(rng, 0, 1))
-            text = f"{'' if rounds else _RULES}{speaker}: Stack {' '.join(words)} {spot} of the board."
-            start = {(a, step - 1, b): seen_color for step in range(seen)}
-            target = start | {(x, step - 1, z): color for step in range(count)}
-            needed = bool(left_out) and speaker == "Lisa"
-            answer = left_out and f"{speaker}: {left_out.title()}."
-            rounds.append(_round(text, start, target, answer, needed)._replace(guess=kind != "other"))
-    return RoundsGame(tuple(rounds))
+    said: list[Utterance] = []
+    for number, turn in enumerate(turns[: first + DIALOGUE_TURNS]):
+        said += [Utterance(role, symmetry.text(text)) for role, text in turn.said]
+        if number < first:
+            continue
+        start, target = _grid(symmetry.blocks(turn.start)), _grid(symmetry.blocks(turn.target))
+        answer = symmetry.text(turn.answer)
+        ask: Ask = "needed" if answer else "needless"
+        rounds.append(InstructedRound("", start, target, answer, ask, not answer, tuple(said)))
+        said = []
+    return RoundsGame(tuple(rounds), name)
+
+
+# ---------------------------------------------------------------------------------------------------------- viewpoint
 
 
 def viewpoint(rng: Rng) -> RoundsGame:
-    """One block, whose place is given from somebody's point of view."""
+    """Sample a request whose directions are those of somebody who sees the board in another way."""
+    kind, turns, way = int(rng.integers(5)), int(rng.integers(1, 4)), ORDER[int(rng.choice([0, 1, 3]))]
+    seen = Symmetry(turns=turns)
+    known = [request for request in written_requests() if request.has_compass or kind == 4]
+    if kind == 0:
+        text = (
+            f"My compass is turned: what I call north is {seen.way('north')} on your map, what I call east is "
+            f"{seen.way('east')}, and so on. {{}}"
+        )
+    elif kind == 1:
+        seen = Symmetry(mirrored=True)
+        text = "I see the board in a mirror on its north side: my east is your west, and my west is your east. {}"
+    elif kind == 2:
+        seen = Symmetry(turns=(ORDER.index(way) + 2) % 4)
+        text = (
+            f"I sit at the {way} edge of the board and look at its centre. North is for me where I look, east is where "
+            "my right hand is. {}"
+        )
+    elif kind == 3:
+        text = (
+            f"I have laid my plan of the board on the table, but by mistake with its north side to your "
+            f"{seen.way('north')}. I read from it: {{}}"
+        )
+    else:
+        text = "{} But turn all that stands there in the end by a quarter clockwise, seen from above, about the centre."
+        seen = Symmetry(turns=1)
     while True:
-        cells = _scattered(rng, 4)
-        colors = [int(color) for color in rng.permutation(range(1, 7))[:4]]
-        world: Blocks = dict(zip(cells, colors, strict=True))
-        name, other = COLOR_NAMES[colors[0]], COLOR_NAMES[colors[1]]
-        (x, y, z), color, way, side = cells[0], _color(rng), _way(rng), _side(rng)
-        ahead, aside = _number(rng, 1, 4), _number(rng, 2, 4)
-        match _number(rng, 0, 4):
-            case 0:
-                then, last = _turned(way, _TURNS[side]), _side(rng)
-                cell = _beside(_beside(cells[0], way, ahead), then, aside)
-                cell = _beside(cell, _turned(then, _TURNS[last]))
-                text = (
-                    f"Go on foot: start on the square of the {name} block and look {way}. Walk {_NUMBERS[ahead]}, turn "
-                    f"{side}, walk {_NUMBERS[aside]}, turn {last}, walk one. Leave {_a(color)} on the ground there."
-                )
-            case 1:
-                turns = {"to the left of": -1, "to the right of": 1, "behind": 0, "in front of": 2}
-                seen = list(turns)[_number(rng, 0, 3)]
-                cell = _beside(cells[0], _turned(way, turns[seen]), aside)
-                text = (
-                    f"I sit at the {_turned(way, 2)} edge of the board and look {way}. As I see it, {_a(color)} "
-                    f"belongs on the ground, {_NUMBERS[aside]} squares {seen} the {name} one."
-                )
-            case 2:
-                a, b = cells[1][0] - x, cells[1][2] - z
-                if a and b:
-                    continue
-                way = next(name for name, (east, south) in WAYS.items() if east * a + south * b > 0)
-                cell = _beside(cells[0], _turned(way, _TURNS[side]), aside)
-                text = (
-                    f"If you sat on the {name} block and looked at the {other} one, {_a(color)} would be on the ground "
-                    f"{_NUMBERS[aside]} squares to your {side}. Put it there."
-                )
-            case 3:
-                cell = (-z, y, x)
-                text = (
-                    f"Turn the board by a quarter clockwise in your mind, seen from above: the {name} block moves to "
-                    f"another square. Put {_a(color)} on that square, on the ground, as the board stands now."
-                )
-            case _:
-                cell = (-x, y, z)
-                text = (
-                    f"Where would the {name} block be if the board were mirrored so that east and west swap? Put "
-                    f"{_a(color)} there, on the ground."
-                )
-        if in_zone(*cell) and cell not in world:
-            return RoundsGame((InstructedRound(text, _grid(world), _grid(world | {cell: color})),))
+        request = shift(rng, Symmetry.sample(rng).request(_choice(rng, known)))
+        meant = seen.request(request)
+        start = request.start if kind == 4 else meant.start
+        plain = seen.blocks(request.target)
+        if plain != request.target and _is_playable(start, meant.target):
+            said = text.format(_sentence(request.text))
+            return RoundsGame((_round(Request("", said, start, meant.target)),), request.name)
 
 
-def in_view(rng: Rng) -> RoundsGame:
-    """One block beside a block that is named by its place in the builder's view, from an edge of the zone."""
+# -------------------------------------------------------------------------------------------------- clarification
+
+
+GAP = "coloured"
+_THINGS = "blocks?|ones?|row|line|tower|stack|square|cube|wall|ring|pillar|column|roof|carpet|layer|posts?|floor|frame"
+
+
+def _vague(rng: Rng) -> tuple[Request, Request, int]:
+    """Return a request, the same without its only new colour, and that colour."""
     while True:
-        cells, way = _scattered(rng, 4), _way(rng)
-        world: Blocks = {cell: _color(rng) for cell in cells}
-        ahead, right = np.array(WAYS[way]), np.array(WAYS[_turned(way, 1)])
-        places = np.array([(x, z) for x, _, z in cells]) + 4 * ahead
-        depth, aside = places @ ahead, places @ right
-        if not ((depth > 1) & (abs(aside) <= 0.8 * depth)).all():
+        request = _choice(rng, written_requests())
+        new = set(request.target.values()) - set(request.start.values())
+        if len(new) != 1:
             continue
-        measures = {"leftmost": (aside, aside / depth), "nearest": (depth, np.hypot(depth, aside))}
-        measures |= {"rightmost": (-aside, -aside / depth), "farthest": (-depth, -np.hypot(depth, aside))}
-        name = list(measures)[_number(rng, 0, 3)]
-        first = {
-            int(number) for measure in measures[name] for number in np.flatnonzero(measure == measure.min())
-        }
-        if len(first) > 1:  # on the ground, and in the picture
+        (color,) = new
+        left_out = without_color(request.text, COLOR_NAMES[color])
+        if left_out is None:
             continue
-        base = cells[first.pop()]
-        turns = {"to the left of": -1, "to the right of": 1, "behind": 0, "in front of": 2}
-        seen, color = list(turns)[_number(rng, 0, 3)], _color(rng)
-        cell = _beside(base, _turned(way, turns[seen]))
-        if in_zone(*cell) and cell not in world:
-            text = f"Put {_a(color)} on the ground, directly {seen} the {name} block, as you see it."
-            (x, z), yaw = (-4 * ahead).tolist(), 90.0 * _ORDER.index(way)
-            made = InstructedRound(
-                text, _grid(world), _grid(world | {cell: color}), pose=(x, 0.0, z, yaw, -15.0)
-            )
-            return RoundsGame((made,))
+        symmetry = Symmetry.sample(rng)
+        request = shift(rng, symmetry.request(request._replace(text=left_out)))
+        color = symmetry.colors[color]
+        if not _is_playable(request.start, request.target):
+            continue
+        whole = request._replace(text=request.text.replace(GAP, COLOR_NAMES[color]))
+        whole = Symmetry().request(whole)  # a and an
+        return whole, request, color
 
 
-def large(rng: Rng) -> RoundsGame:
-    """A structure of 20 to 50 blocks in one message: two parts, and sometimes a mirror image of all."""
-    makers = (_walls, _chessboard, _stairs)
+def without_color(text: str, color: str) -> str | None:
+    """Return a text with "coloured" instead of a colour that stands in it once, before the name of a thing."""
+    pattern = rf"\b(an? )?{color}(?= (?:{_THINGS})\b)"
+    made, count = re.subn(pattern, lambda match: f"{'a ' if match[1] else ''}{GAP}", text, flags=re.I)
+    return made if count == 1 and color not in made.lower() else None
+
+
+def _twin(rng: Rng) -> tuple[Request, str]:
+    """Return a request that can mean two equal things, and the sentence that says which."""
+    relative = [request for request in _with_blocks() if request.is_relative and len(request.cells) <= 16]
     while True:
-        parts = [part(rng) for part in (makers[n] for n in rng.permutation(3)[:2].tolist())]
-        texts, blocks = [text for text, _ in parts], parts[0][1] | parts[1][1]
-        size = sum(len(made) for _, made in parts)
-        if rng.random() < 0.5:
-            color = _color(rng)
-            texts.append(
-                "When it stands, mirror the whole across the north-south line through the centre, so that everything "
-                f"appears a second time on the other side, but all in {COLOR_NAMES[color]}."
-            )
-            blocks, size = blocks | {(-x, y, z): color for x, y, z in blocks}, 2 * size
-        most = np.bincount(list(blocks.values())).max()
-        if (
-            len(blocks) == size
-            and 20 <= size <= 50
-            and most <= OF_A_COLOR
-            and all(in_zone(*cell) for cell in blocks)
-        ):
-            return RoundsGame((InstructedRound(" ".join(texts), _grid({}), _grid(blocks)),))
+        request = shift(rng, Symmetry.sample(rng).request(_choice(rng, relative)))
+        way = ORDER[int(rng.integers(4))]
+        steps = -int(rng.integers(3, 8))
+        other = request.shifted(steps * WAYS[way][0], steps * WAYS[way][1])
+        near = any(max(abs(a - x), abs(b - z)) < 2 for a, _, b in request.cells for x, _, z in other.cells)
+        if near or not all(in_zone(*cell) for cell in other.cells):
+            continue
+        start, target = request.start | other.start, request.target | other.start
+        if _is_playable(start, target):
+            which = f"I mean what stands further {way}."
+            return request._replace(start=start, target=target), which
 
 
-def _walls(rng: Rng) -> tuple[str, Blocks]:
-    x, z, color = _number(rng, -5, 3), _number(rng, -5, 3), _color(rng)
-    wide, deep, high = _number(rng, 3, 4), _number(rng, 3, 5), _number(rng, 1, 2)
-    edge = [(a, b) for a in range(wide) for b in range(deep) if a in (0, wide - 1) or b in (0, deep - 1)]
-    return (
-        f"Build the four walls of a room without a roof: {wide} from west to east, {deep} from north to south on the "
-        f"outside, {high} high, of {COLOR_NAMES[color]}; its north-west corner is the column {_place(x, z)}."
-    ), {(x + a, y - 1, z + b): color for a, b in edge for y in range(high)}
-
-
-def _chessboard(rng: Rng) -> tuple[str, Blocks]:
-    x, z, first = _number(rng, -5, 3), _number(rng, -5, 3), _color(rng)
-    second, wide, deep = _color(rng, first), _number(rng, 3, 4), _number(rng, 3, 5)
-    return (
-        f"Lay a floor like a chessboard, {wide} from west to east by {deep} from north to south, of "
-        f"{COLOR_NAMES[first]} and {COLOR_NAMES[second]}; its north-west corner, {_place(x, z)}, is "
-        f"{COLOR_NAMES[first]}."
-    ), {(x + a, -1, z + b): (first, second)[(a + b) % 2] for a in range(wide) for b in range(deep)}
-
-
-def _stairs(rng: Rng) -> tuple[str, Blocks]:
-    x, z, color, way, steps = (
-        _number(rng, -5, 5),
-        _number(rng, -5, 5),
-        _color(rng),
-        _way(rng),
-        _number(rng, 3, 5),
-    )
-    (a, b), edge = WAYS[way], _color(rng, color)
-    return (
-        f"Make a staircase that climbs to the {way}, {steps} steps, one wide, solid down to the ground. Its lowest "
-        f"step is {_place(x, z)}. The top block of each step is {COLOR_NAMES[edge]}, all below {COLOR_NAMES[color]}."
-    ), {(x + a * n, y - 1, z + b * n): color if y < n else edge for n in range(steps) for y in range(n + 1)}
-
-
-def partners(rng: Rng) -> RoundsGame:
-    """Eight instructions of a partner who is terse, makes mistakes, and leaves out what is needed once or twice."""
-    x, z, color = _number(rng, -2, 2), _number(rng, -2, 2), _color(rng)
-    cell, world = (x, -1, z), {(x, -1, z): color}
-    rounds = [_round(f"First {_a(color)} {_place(x, z)}, on the ground.", {}, world)]
-    orders = [("on", "up"), ("same",), ("next", "sorry"), ("which side",), ("which color",)]
-    for manner in [part for order in rng.permutation(len(orders)).tolist() for part in orders[order]]:
-        while True:
-            color, way, steps = _color(rng, world[cell]), _way(rng), _number(rng, 1, 2)
-            name, kept = COLOR_NAMES[color], COLOR_NAMES[world[cell]]
-            beside, up = f"directly {way} of the last one", (cell[0], cell[1] + 1, cell[2])
-            text, answer, new, color = {
-                "on": (f"{name} on that.", "", up, color),
-                "up": (f"one up, {name}.", "", up, color),
-                "same": (f"same, {steps} {way}.", "", _beside(cell, way, steps), world[cell]),
-                "next": (f"Next {_a(color)}, two {way} of that, equally high.", "", _beside(cell, way, 2), color),
-                "sorry": (
-                    f"Sorry, wrong: that {kept} one should be {name}, and one further {way}. The old place is empty.",
-                    "", _beside(cell, way), color,
-                ),
-                "which side": (
-                    f"Then one more right next to it, in {name}.", f"It goes {beside}.", _beside(cell, way), color
-                ),
-                "which color": (f"Now something {beside}, equally high.", f"In {name}.", _beside(cell, way), color),
-            }[manner]  # fmt: skip
-            if new not in world and in_zone(*new) and new[1] < 4:
-                break
-        before = dict(world)
-        if manner == "sorry":
-            del world[cell]
-        cell, world[new] = new, color
-        rounds.append(_round(text, before, world, answer))
+def clarification(rng: Rng) -> RoundsGame:
+    """Sample four instructions: of two that name a colour and a place, and of two that leave one of them out."""
+    rounds = []
+    for kind in rng.permutation(4).tolist():
+        if kind < 2:
+            whole, vague, color = _vague(rng)
+            request, answer = (vague, f"{COLOR_NAMES[color].title()}.") if kind else (whole, "")
+        else:
+            request, which = _twin(rng)
+            answer = which if kind == 3 else ""
+            if not answer:
+                request = request._replace(text=f"{_sentence(request.text)} {which}")
+        rounds.append(_round(request, answer, "needed" if answer else "needless", not answer))
     return RoundsGame(tuple(rounds))
+
+
+# -------------------------------------------------------------------------------------------------------- speakers
+
+_NAMES = (
+    "Ada",
+    "Amir",
+    "Bela",
+    "Chiara",
+    "Elif",
+    "Fatou",
+    "Goran",
+    "Hana",
+    "Ivo",
+    "Kenji",
+    "Mira",
+    "Omar",
+    "Rosa",
+)
+WHOLE, AS_USUAL, OTHERWISE = "whole", "as usual", "otherwise"
+
+
+def speakers(rng: Rng) -> RoundsGame:
+    """Sample 24 trials of two speakers: 4 whole ones and 8 without a colour of each, after *Build What I Mean*.
+
+    The colour that one of them leaves out is always the same. Of the other, it is so in 3 of 8 trials.
+    """
+    reliable, unreliable = (_NAMES[int(at)] for at in rng.permutation(len(_NAMES))[:2])
+    favourite = int(rng.integers(1, 7))
+    kinds = {reliable: [AS_USUAL] * 8, unreliable: [AS_USUAL] * 3 + [OTHERWISE] * 5}
+    rounds = []
+    for name in sorted(kinds):
+        for kind in [WHOLE, WHOLE, *rng.permutation([*kinds[name], WHOLE, WHOLE]).tolist()]:
+            whole, vague, color = _vague(rng)
+            while kind != WHOLE and (color == favourite) != (kind == AS_USUAL):
+                whole, vague, color = _vague(rng)
+            request = whole if kind == WHOLE else vague
+            request = request._replace(text=f"{name}: {request.text}")
+            answer = "" if kind == WHOLE else f"{name}: {COLOR_NAMES[color].title()}."
+            needed = bool(answer) and name == unreliable
+            rounds.append(_round(request, answer, "needed" if needed else "needless", kind != OTHERWISE))
+    return RoundsGame(tuple(rounds))
+
+
+# -------------------------------------------------------------------------------------------------------- pictures
+
+VIEW = (256, 256)
+
+
+def pictures(rng: Rng) -> RoundsGame:
+    """Sample a request about blocks that are seen from an edge of the zone, and only there."""
+    while True:
+        request = shift(rng, Symmetry.sample(rng).request(_choice(rng, _with_blocks())))
+        way = ORDER[int(rng.integers(4))]
+        x, z = (-5 * step for step in WAYS[way])
+        pose = (float(x), 2.0, float(z), 90.0 * ORDER.index(way), -25.0)
+        if _is_playable(request.start, request.target) and _is_seen(request, pose):
+            return RoundsGame((_round(request)._replace(pose=pose),), request.name)
+
+
+def _is_seen(request: Request, pose: tuple[float, float, float, float, float]) -> bool:
+    """Whether all blocks are in the picture."""
+    camera = Camera(pose, EYE_LENS, VIEW)
+    cells = np.array(list(request.start), float)
+    if ((cells - pose[:3]) @ camera.axes[2]).min() < 1:
+        return False  # behind the eye
+    points = camera.project(cells)
+    return bool(((points > 4) & (points < VIEW[0] - 4)).all())
+
+
+# ------------------------------------------------------------------------------------------------------ structures
+
+
+WORDS_PER_BLOCK = 4.5
+
+
+def structure(rng: Rng) -> RoundsGame:
+    """Sample a structure of 14 to 40 blocks to be described: what two requests for something new lead to.
+
+    The limit of words is too low for a description block by block, and enough for the scripted architect, who says
+    whole shapes.
+    """
+    while True:
+        parts = []
+        for _ in range(2):
+            request = _choice(rng, _without_blocks())
+            colors = Symmetry.sample(rng)
+            parts.append(colors.request(request))
+        first, second = parts
+        target = first.target | second.target
+        near = any(max(abs(a - x), abs(b - z)) < 2 for a, _, b in first.target for x, _, z in second.target)
+        if near or not 14 <= len(target) <= 40 or not _is_playable({}, target):
+            continue
+        whole = InstructedRound("", _grid({}), _grid(target))
+        limit = int(WORDS_PER_BLOCK * len(target))
+        if sum(len(text.split()) for text in plain_description(whole.start, whole.target)) <= limit:
+            return RoundsGame((whole,), first.name, words=limit)
+
+
+def plain_description(grid: BlockGrid, target: BlockGrid) -> list[str]:
+    """Return the instructions by which the scripted architect describes a structure, shape by shape."""
+    return [render(step.instruction) for step in decompose(grid, target, "flying")]
+
+
+def cube(rng: Rng) -> RoundsGame:
+    """Sample a cube of large and small blocks, as for CRAFT."""
+    task = CubeTasks().sample(rng)
+    return RoundsGame((InstructedRound("", task.start_grid, task.target_grid),))

@@ -144,6 +144,10 @@ def evaluate(
         console.print(f"{name} is impossible: {reason}")
     for line in (*result.silences(), *model_lines(result.models())):
         console.print(line)
+    if result.models():
+        console.print(
+            "These figures are no rows of the benchmark of language models: iglu-marl llm benchmark"
+        )
     if errors := sum(bool(row["error"]) for row in result.rows):
         games = "game" if errors == 1 else "games"
         console.print(f"{errors} {games} ended with an error; see evaluation.md", style="bold red")

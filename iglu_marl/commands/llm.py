@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,9 +13,11 @@ from typer import Argument, Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
-from iglu_marl.commands.output import print_json, stoppable, text_console
+from iglu_marl.commands.output import print_json, printable, text_console
 from iglu_marl.commands.predict import samples_of
-from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.errors import ConfigError, DataError, MissingExtraError
+from iglu_marl.core.extras import extra
+from iglu_marl.core.tables import Table, markdown_table
 from iglu_marl.data.progress import track
 from iglu_marl.data.splits import Split
 
@@ -116,101 +119,119 @@ def check_model(
 
 
 def run_benchmark(
-    agent: Annotated[
-        str,
+    models: Annotated[
+        list[str],
         Argument(
-            help="llm, llm:MODEL@ENDPOINT, or a player without a model: oracle, reader, ask, guess, copy, silent.",
-            autocompletion=opt.an_agent,
+            help="A model of Inspect AI (openai/gpt-5), of a server (NAME@https://host/v1), smollm2, or a player "
+            "without a model (grammar, copy, silent, …). Several are run one after the other.",
         ),
-    ] = "llm",
-    partner: Annotated[str, Option(help="Builder of games of two. Default: the agent plays both.")] = "",
+    ],
     level: Annotated[list[str] | None, Option(help="A level; may be repeated. Default: all.")] = None,
-    name: Annotated[str, Option(help="Name of the agent in tables.")] = "",
-    episodes: Annotated[int | None, opt.integer(1, "Games of each level. Default: all.")] = None,
-    model: opt.LLMModel = None,
-    endpoint: opt.LLMEndpoint = None,
-    llm_view: opt.LLMView = None,
-    concurrency: opt.Concurrency = None,
-    max_requests: Annotated[int, opt.integer(0, "Maximum number of requests of a game. 0: the level's.")] = 0,
+    partner: Annotated[str, Option(help="Builder of games of two. Default: the model plays both.")] = "",
+    games: Annotated[int | None, opt.integer(1, "Games of each level. Default: all.")] = None,
     seed: Annotated[int, opt.integer(0, "Seed of the tasks. 0: the public ones.")] = 0,
-    salt: Annotated[str, Option(help="For another seed: salt of the commitment that stands for it.")] = "",
+    greedy: Annotated[
+        bool,
+        Option(help="Temperature 0; otherwise the model's sampling, for servers that refuse a temperature."),
+    ] = True,
+    price: Annotated[
+        str, Option(help="Dollars for a million tokens of prompts and of replies: 1.25,10.")
+    ] = "",
+    cost_limit: Annotated[
+        float | None, Option(help="Dollars after which a game ends; it counts as failed.")
+    ] = None,
+    concurrency: Annotated[int | None, opt.integer(1, "Maximum number of requests at once.")] = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Estimate requests, tokens and cost; send nothing.")
     ] = False,
-    references: Annotated[
-        bool, Option("--references/--no-references", help="Also play ask, guess and silent, for comparison.")
-    ] = False,
-    output: Annotated[Path, opt.output_folder("Output folder. An existing run in it is resumed.")] = Path(
-        "iglu-marl-models"
-    ),
-    as_json: opt.Json = False,
+    output: Annotated[Path, opt.output_folder("Folder for the logs.")] = Path("iglu-marl-models"),
 ) -> bool:
-    """Run the benchmark of language models.
+    """Run the benchmark of language models with Inspect AI.
 
-    Exit code 1 after failed games; the same command plays them again.
+    A thin form of `inspect eval iglu_marl/LEVEL --model MODEL`, whose other options are there. Exit code 1 after failed
+    games: `inspect eval-retry LOG` plays them again.
 
-    Examples: iglu-marl llm benchmark llm:MODEL@https://host/v1 --dry-run
+    Examples: iglu-marl llm benchmark openai/gpt-5 --dry-run
     """
-    from iglu_marl.agents.llm.settings import LLMSettings
-    from iglu_marl.benchmark.model_report import markdown
-    from iglu_marl.benchmark.models import estimate, run_models
-    from iglu_marl.core.tables import Table, markdown_table
+    from iglu_marl.benchmark.models import LEVELS, estimate, find_level, is_playable
 
-    console = text_console(as_json)
+    console = text_console(False)
+    levels = [find_level(name) for name in level or ()] or [one for one in LEVELS if is_playable(one)]
+    prices = _prices(price)
     if dry_run:
-        settings = LLMSettings.from_environment(**({} if model else {"model": agent}))
-        found = list(estimate(level or (), games=episodes, settings=settings))
-        print_json(as_json, found)
-        heads = tuple(found[0]) if found else ("level",)
-        table = Table(heads, [list(row.values()) for row in found])
+        rows = [estimate(one, games, *prices) for one in levels]
+        total = {name: sum(row[name] for row in rows) for name in list(rows[0])[1:]}
+        table = Table(tuple(rows[0]), [list(row.values()) for row in [*rows, {"level": "all", **total}]])
         console.print(*markdown_table(table).split("\n"), sep="\n")
         return True
-    kept = f"Finished games are in {output}; the same command resumes the run."
-    options: dict[str, Any] = {"games": episodes, "seed": seed, "salt": salt, "max_requests": max_requests}
-    command = " ".join(["iglu-marl", *sys.argv[1:]])
-    with stoppable(lambda: kept):
-        results = run_models(
-            agent,
-            level or (),
-            partner=partner,
-            name=name,
-            output=output,
-            concurrency=concurrency,
-            command=command,
-            progress=lambda text: console.print(text, style="dim"),
-            **options,
-        )
-        for player in ("ask", "guess", "silent") if references else ():
-            results += run_models(player, level or (), output=output / player, command=command, **options)
-    print_json(as_json, [result.to_json() for result in results])
+    with _inspect():
+        from iglu_marl.benchmark.inspect_tasks import TASKS, find_model, run_tasks, set_prices
+        from iglu_marl.benchmark.model_report import ModelResult, markdown
+    players = [find_model(name) for name in models]
+    for player in players if price else ():
+        set_prices(player, *prices)
+    logs = run_tasks(
+        [TASKS[one.name](games=games, seed=seed, greedy=greedy) for one in levels],
+        model=players,
+        model_roles={"builder": find_model(partner)} if partner else None,
+        cost_limit=cost_limit,
+        max_connections=concurrency,
+        log_dir=str(output),
+        display="plain" if console.is_terminal else "none",
+        max_tasks=1,
+    )
+    results = [ModelResult.of(log) for log in logs if log.samples]
     console.print(*markdown(results).split("\n"), sep="\n")
-    return not any(result.failed for result in results)
+    spoilt = [log for log in logs if log.status != "success" or log.samples is None]
+    for log in spoilt:
+        faults = [log.error, *(sample.error for sample in log.samples or ())]
+        reason = next((fault.message for fault in faults if fault is not None), log.status)
+        console.print(f"{log.eval.task} of {log.eval.model}: {printable(reason)[:400]}")
+        console.print(f"To play what is missing: inspect eval-retry {log.location}")
+    return not spoilt
 
 
 def report_models(
-    files: Annotated[list[Path], Argument(help="Result files of the benchmark of language models.")],
+    logs: Annotated[
+        list[Path], Argument(help="Logs of the benchmark of language models, or folders of logs.")
+    ],
     verify: Annotated[bool, Option("--verify", help="Repeat all games from their replies first.")] = False,
-    seed: Annotated[int | None, opt.integer(0, "Seed of the tasks, once it is published.")] = None,
-    salt: Annotated[str, Option(help="Salt of the commitment, once it is published.")] = "",
 ) -> bool:
-    """Print a table of results, and paired differences of models on the same tasks.
+    """Print tables of models and levels, and paired differences of models on the same tasks.
 
-    Exit code 1 if a file does not agree with its games.
+    Exit code 1 if a log does not agree with its games.
 
-    Examples: iglu-marl llm report result.json
+    Examples: iglu-marl llm report iglu-marl-models
     """
-    from iglu_marl.benchmark.model_report import markdown
-    from iglu_marl.benchmark.models import ModelResult
-
+    with _inspect():
+        from iglu_marl.benchmark.model_report import markdown, read_results
     console = text_console(False)
-    results = [ModelResult.read(path) for path in files]
-    found = [
-        f"{path}: {problem}"
-        for path, result in zip(files, results, strict=True)
-        for problem in (result.verify(seed, salt) if verify else ())
+    results = read_results(logs)
+    problems = [
+        f"{result.level} of {result.model}: {problem}"
+        for result in results
+        for problem in (result.verify() if verify else ())
     ]
-    console.print(*markdown(results).split("\n"), *found, sep="\n")
-    return not found
+    console.print(*markdown(results).split("\n"), *problems, sep="\n")
+    return not problems
+
+
+@contextmanager
+def _inspect() -> Iterator[None]:
+    """Import Inspect AI in this block. Raises `MissingExtraError`."""
+    if sys.version_info < (3, 11):
+        raise MissingExtraError("Inspect AI needs Python 3.11 or later, and the extra inspect")
+    with extra("inspect"):
+        yield
+
+
+def _prices(text: str) -> tuple[float, float]:
+    """Return the prices of prompts and replies. Raises `ConfigError`."""
+    try:
+        prompts, replies = map(float, text.split(",")) if text else (0.0, 0.0)
+    except ValueError:
+        raise ConfigError(f"--price is {text!r:.40}, expected two numbers: 1.25,10") from None
+    return prompts, replies
 
 
 def _recorded(

@@ -36,6 +36,7 @@ ROLES = ("builder", "architect", "both")
 REWARDS = ("change_f1", "intersection")
 OBSERVATIONS = ("full", "delta")
 ANSWERS = ("json", "lines", "tools")
+GAME_VIEWS = (*VIEWS, "own")
 MESSAGE_LENGTH = 200
 QUESTION_COST, ERROR_COST = 0.02, 0.1  # a whole game is worth 1
 PICTURE = (256, 256)  # height and width of the builder's view
@@ -72,8 +73,8 @@ class TextGame:
         observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
         answers: format that the rules ask for, "json" or "lines" (an architect: the plain message), or "tools"; all are
             read.
-        view: how builds are shown: "layers", "coordinates", "auto", or "picture": pictures of the build and of the
-            builder's view, as parts of a message.
+        view: how builds are shown: "layers", "coordinates", "auto", "picture": pictures of the build and of the
+            builder's view, as parts of a message, or "own": only the picture of the builder's view.
         show_changes: whether an architect sees the remaining changes, as instructions that it could copy.
         reward: gain of a turn in "change_f1" (F1 of the changes against the start) or "intersection" (blocks in the
             maximal intersection).
@@ -87,6 +88,7 @@ class TextGame:
         max_edits: limit per reply.
         history: number of newest utterances that are shown.
         prompts: folder with your own prompts.
+        rules: what else the model is told before the game, such as its limits.
         team: name of a team, see `iglu_marl.env`; None: one architect and one builder.
         team_options: `architects`, `builders`, `sees`, `hearers` and `inventories` of `GameConfig`.
 
@@ -115,6 +117,7 @@ class TextGame:
         max_edits: int = 30,
         history: int = 40,
         prompts: str = "",
+        rules: str = "",
         team: str | None = None,
         **team_options: Any,
     ) -> None:
@@ -122,7 +125,7 @@ class TextGame:
         self._arguments = {**arguments, **team_options}
         for name, value, known in (
             ("role", role, ROLES), ("observations", observations, OBSERVATIONS), ("reward", reward, REWARDS),
-            ("view", view, VIEWS), ("answers", answers, ANSWERS),
+            ("view", view, GAME_VIEWS), ("answers", answers, ANSWERS),
         ):  # fmt: skip
             check_option(name, value, known)
         check_flags(show_changes=show_changes, normalised=normalised, invariant=invariant)
@@ -142,7 +145,9 @@ class TextGame:
         if role != "both" and not (self.config.architects and self.config.builders):
             raise ConfigError(f"role is {role!r}, expected 'both' without architects")
         self._tasks = _task_source(tasks, self.config)
-        shown: dict[str, Any] = {"view": view, "pictures": view == "picture"}
+        self.rules, self.view = rules, view
+        has_pictures = view in ("picture", "own")
+        shown: dict[str, Any] = {"view": "picture" if has_pictures else view, "pictures": has_pictures}
         settings = LLMSettings("text game", **shown, max_edits=max_edits, history=history, prompts=prompts)
         self.settings = settings
         self.seats = {agent: TextSeat(self, agent, answers) for agent in self.config.agents}
@@ -331,6 +336,9 @@ class TextGame:
         client.dialogue = list(self.dialogue.of_speakers(seat.heard))
         full = self.observations == "full" or seat.shown is None
         messages = self._full_chat(seat) if full else (Message("user", self._delta_chat(seat)),)
+        if full and self.rules:
+            system = messages[0]
+            messages = (system._replace(text=f"{system.text}\n\nThis game\n{self.rules}"), *messages[1:])
         seat.shown = len(client.dialogue), self.grid.copy()
         return [message.as_chat() for message in messages]
 
@@ -356,8 +364,9 @@ class TextGame:
             seen["pov"] = Painter().render_scenes(self.grid[None], [(x, y, z, yaw, pitch)], PICTURE)[0]
         can_ask = self.partner != "none" and getattr(self.partner, "can_ask", True)
         done = seat.done_for(client.dialogue)
+        grid = None if self.view == "own" else self.grid
         return builder_chat(
-            client, said, seen, self.grid, limit=MESSAGE_LENGTH, can_ask=can_ask, done=done, seat=seat.place
+            client, said, seen, grid, limit=MESSAGE_LENGTH, can_ask=can_ask, done=done, seat=seat.place
         )
 
     def _delta_chat(self, seat: TextSeat) -> str:

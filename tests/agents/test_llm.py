@@ -58,7 +58,12 @@ def game(make: Any = iglu_marl.raw_env, about: Task | None = None, **config: Any
     return make(tasks=about or task(), **{**defaults, "max_steps": 1500, **config})
 
 
+# The scripted model is an architect who copies the list of changes, which is off by default.
+SHOWN = LLMSettings(model="own", changes="shown")
+
+
 def pair(env: Any, backend: Any, **options: Any) -> dict[str, Any]:
+    options = {"settings": SHOWN, **options}
     return {
         "architect": LLMArchitect.for_env(env, backend=backend, **options),
         "builder": LLMBuilder.for_env(env, backend=backend, **options),
@@ -82,7 +87,7 @@ def edits(*blocks: tuple[str, int, int, int], say: str = "") -> str:
 def test_a_pair_builds_a_structure(make: Any, view: str) -> None:
     backend = ScriptedBackend()
     env = game(make)
-    agents = pair(env, backend, settings=LLMSettings(model="own", view=view))
+    agents = pair(env, backend, settings=LLMSettings(model="own", view=view, changes="shown"))
     played = iglu_marl.play(env, agents, seed=3)
     assert played.completed
     assert len(backend.requests) == 6, "one request for each message, one for each set of edits"
@@ -153,7 +158,7 @@ def team_model(messages: list[dict[str, Any]]) -> str:
 
 def team(env: Any, backend: Any) -> dict[str, Any]:
     maker = {"architect": LLMArchitect, "builder": LLMBuilder}
-    settings = LLMSettings(model="own", view="coordinates")
+    settings = LLMSettings(model="own", view="coordinates", changes="shown")
     return {
         agent: maker[agent.partition("_")[0]].for_seat(env, agent, backend=backend, settings=settings)
         for agent in env.possible_agents
@@ -193,7 +198,7 @@ def test_an_architect_without_a_part_gets_no_target() -> None:
     seen, _ = env.reset(seed=0)
     texts = []
     for agent in env.possible_agents[:2]:
-        model = LLMArchitect.for_seat(env, agent, backend=ScriptedBackend())
+        model = LLMArchitect.for_seat(env, agent, backend=ScriptedBackend(), settings=SHOWN)
         (_, user) = model._chat(seen[agent], ())
         texts.append(user.text)
     assert "TARGET" not in texts[0]
@@ -221,7 +226,7 @@ def architect_seen(**config: Any) -> tuple[Any, dict[str, Any]]:
 def test_the_architect_waits_while_the_builder_is_at_work() -> None:
     env, seen = architect_seen()
     backend = ScriptedBackend()
-    agent = LLMArchitect.for_env(env, backend=backend)
+    agent = LLMArchitect.for_env(env, backend=backend, settings=SHOWN)
     agent.reset(Role.ARCHITECT, 0)
     assert agent.act(seen)
     for step in range(1, 6):
@@ -239,7 +244,7 @@ def test_the_architect_waits_while_the_builder_is_at_work() -> None:
 
 def test_the_architect_is_asked_again_once_the_build_changed_and_the_builder_only_walks() -> None:
     env, seen = architect_seen()
-    agent = LLMArchitect.for_env(env, backend=ScriptedBackend(), settle_after=4)
+    agent = LLMArchitect.for_env(env, backend=ScriptedBackend(), settings=SHOWN, settle_after=4)
     agent.reset(Role.ARCHITECT, 0)
     agent.act(seen)
     built = seen["target_grid"] * (seen["target_grid"] == 6)
@@ -308,7 +313,7 @@ def test_pictures_of_target_and_build() -> None:
 def test_a_prompt_with_pictures_holds_no_position_of_the_target() -> None:
     settings = {"model": "own", "view": "picture", "endpoint": "http://127.0.0.1:1/v1", "pictures": True}
     env, seen = architect_seen()
-    for changes, shown in (("auto", False), ("hidden", False), ("shown", True)):
+    for changes, shown in (("hidden", False), ("shown", True)):
         backend = ScriptedBackend(lambda _: "Place a red block.")
         agent = LLMArchitect.for_env(env, backend=backend, settings=LLMSettings(**settings, changes=changes))
         agent.reset(Role.ARCHITECT, 0)
@@ -386,7 +391,8 @@ def channels(*parts: str) -> str:
         ("**Place it.**", "Place it."),
         ("**Message: Place it.**", "Place it."),
         ("**Message to the builder**: Place it.", "Place it."),
-        ("Sure! Here is the next message:\n\nPlace it.\n\nGood luck!", "Place it."),
+        ("Sure! Here is the next message:\n\nPlace it.\n\nGood luck!", "Place it. Good luck!"),
+        ("1. Place it.\n2. A red one.\n\n- And this.", "Place it. A red one. And this."),
         ("Sure!\nHere's my next message to the builder:\n> Place it.", "Place it."),
         ("Okay, here is what to say:\n```\nPlace it.\n```", "Place it."),
         ('### Next instruction\n"Place it."', "Place it."),
@@ -760,7 +766,7 @@ def test_after_a_failure_the_same_is_asked_once_more() -> None:
 def test_evaluate_records_what_models_took(tmp_path: Path) -> None:
     backend = ScriptedBackend()
     found = evaluate(
-        {"llm": lambda env: LLMArchitect.for_env(env, backend=backend), "terse": "terse"},
+        {"llm": lambda env: LLMArchitect.for_env(env, backend=backend, settings=SHOWN), "terse": "terse"},
         {"llm": lambda env: LLMBuilder.for_env(env, backend=backend)},
         [task(TOWER[:1]), task(TOWER)],
         controls="flying",
@@ -918,7 +924,7 @@ def test_the_transcript_holds_prompts_replies_and_acts(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "transcript.jsonl"
     backend = ScriptedBackend()
     env = game()
-    agents = pair(env, backend, settings=LLMSettings(model="own", transcript=path))
+    agents = pair(env, backend, settings=LLMSettings(model="own", transcript=path, changes="shown"))
     iglu_marl.play(env, agents, seed=0)
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert len(lines) == len(backend.requests) == 6

@@ -62,6 +62,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGLU_MARL_LLM_KEY", KEY)
     monkeypatch.setattr(endpoint, "BACKOFF_S", 0.01)
     monkeypatch.setattr(endpoint, "MAX_BYTES", 20_000)
+    monkeypatch.setenv("IGLU_MARL_LLM_CHANGES", "shown")  # the scripted model copies them
 
 
 Make = Callable[..., Any]  # an EndpointBackend with `waits`
@@ -94,7 +95,14 @@ def backend(server: LLMServer, tmp_path: Path) -> Iterator[Make]:
 
 def settings_for(server: LLMServer, **more: Any) -> LLMSettings:
     return LLMSettings(
-        **{"model": "m", "endpoint": server.url, "reply_tokens": 100, "timeout_s": 5.0, **more}
+        **{
+            "model": "m",
+            "endpoint": server.url,
+            "reply_tokens": 100,
+            "timeout_s": 5.0,
+            "changes": "shown",
+            **more,
+        }
     )
 
 

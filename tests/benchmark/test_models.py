@@ -1,501 +1,303 @@
-"""The benchmark of language models: its levels, games against a server, rows, tables, and other ways to play it."""
+"""The benchmark of language models: its levels and texts, how games are judged, and its players without a model."""
 
 from __future__ import annotations
 
-import json
-import math
 import re
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from llm_server import LLMServer, Misbehaviour, llm_server
 from requirements import shared_folder
-from schemas import broken, places
 
-from iglu_marl.agents.llm import LLMSettings
+from iglu_marl.agents.llm.messages import Message
 from iglu_marl.benchmark.model_players import MUST_NOT_WIN, PLAYERS
-from iglu_marl.benchmark.model_report import compare, markdown, score_interval
-from iglu_marl.benchmark.models import (
-    FILE_SCHEMA,
-    LEVELS,
-    ROW_SCHEMA,
-    GameRow,
-    ModelResult,
-    ModelSeat,
-    commitment,
-    estimate,
-    find_level,
-    outcome,
-    run_models,
-)
-from iglu_marl.cli import main
-from iglu_marl.core.errors import ConfigError, DataError, ServiceRefusedError
+from iglu_marl.benchmark.model_tasks import without_color
+from iglu_marl.benchmark.model_texts import Request, Symmetry, written_dialogues, written_requests
+from iglu_marl.benchmark.models import LEVELS, GameRow, ModelLevel, estimate, find_level, outcome
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.grid import in_zone
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.renderer import EYE_LENS
+from iglu_marl.text.game import edits_of, order_text
 from iglu_marl.text.rounds import Rounds
 
 GENERATED = [level for level in LEVELS if level.make is not None]
-QUICK = ["models-clarification-v1", "models-viewpoint-v1", "models-large-v1", "models-partners-v1"]
+BUILDERS = [level for level in GENERATED if level.role == "builder"]
 
 
-def setting(monkeypatch: pytest.MonkeyPatch, server: LLMServer, cache: Path, **more: str) -> None:
-    given = {
-        "MODEL": "m",
-        "ENDPOINT": server.url,
-        "CACHE": str(cache),
-        "RETRIES": "0",
-        "CONCURRENCY": "4",
-        **more,
-    }
-    for name, value in given.items():
-        monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
+def asks_first(game: Any, chat: Any) -> str:
+    """A builder that knows the target, and asks in each round."""
+    asked = game.counts["questions"] > len(game.partner.played)
+    return order_text(edits_of(game.grid, game.target)) if asked else order_text([], "Which?")
 
 
-def answers(level: str, games: int) -> dict[str, str]:
-    """Replies by prompt: games of even numbers are played right, the others by nonsense."""
-    chosen, found = find_level(level), {}
+def never_asks(game: Any, chat: Any) -> str:
+    """A builder that knows the target where the context shows it."""
+    now = game.partner.rounds[len(game.partner.played)]
+    return order_text(edits_of(game.grid, game.target) if now.guess else [])
+
+
+def played(level: str, player: Any, games: int) -> list[GameRow]:
+    chosen, rows = find_level(level), []
     for number in range(games):
         game, chat = chosen.start(number)
         while chat:
-            reply = PLAYERS["oracle" if number % 2 == 0 else "silent"](game, chat)
-            found[chat[-1]["content"]] = reply
-            chat = game.step(reply)[0]
-    return found
+            chat = game.step((PLAYERS.get(player) or player)(game, chat))[0]
+        rows.append(outcome(chosen, number, 0, game))
+    return rows
 
 
-def run(player: str, level: str, games: int, folder: Path, **options: Any) -> ModelResult:
-    (result,) = run_models(player, [level], games=games, output=folder, **options)
-    return result
+# ----------------------------------------------------------------------------------------------------------- texts
 
+
+@pytest.mark.parametrize(
+    ("symmetry", "text", "said"),
+    [
+        (Symmetry(turns=1), "the North-West corner, going south", "the North-east corner, going west"),
+        (Symmetry(turns=1), "from west to east, the northern one", "from north to south, the eastern one"),
+        (Symmetry(turns=2), "northeast of the southernmost", "southwest of the northernmost"),
+        (Symmetry(mirrored=True), "north east, then WEST; at least", "north west, then EAST; at least"),
+        (Symmetry(colors=(0, 4, 1, 2, 3, 5, 6)), "A blue one, an orange, yellows", "An orange one, a green, blues"),
+        (Symmetry(colors=(0, 6, 5, 4, 3, 2, 1)), "Another BLUE one", "Another RED one"),
+    ],
+)  # fmt: skip
+def test_texts_are_turned_and_recoloured(symmetry: Symmetry, text: str, said: str) -> None:
+    assert symmetry.text(text) == said
+
+
+def test_cells_are_mirrored_and_then_turned_clockwise() -> None:
+    """North is -z: the block in the north goes to the east."""
+    assert Symmetry(turns=1).cell((0, 2, -3)) == (3, 2, 0)
+    assert Symmetry(mirrored=True).cell((4, 0, 1)) == (-4, 0, 1)
+    assert Symmetry(mirrored=True, turns=1).cell((4, 0, 0)) == (0, 0, -4)
+    for turns in range(4):
+        for mirrored in (False, True):
+            one = Symmetry(mirrored, turns)
+            east, _, south = one.cell((1, 0, 0))
+            assert {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}[one.way("east")] == (
+                east,
+                south,
+            )
+
+
+def test_written_requests_can_be_turned() -> None:
+    assert len(written_requests()) > 500
+    for request in written_requests():
+        assert request.start != request.target
+        assert all(in_zone(*cell) for cell in request.cells)
+        assert not re.search(r"\b(left|right|clockwise)\b", request.text, re.I)
+        assert set(request.target.values()) <= request.colors
+    assert len(written_dialogues()) > 30
+
+
+def test_a_colour_is_left_out_only_where_nothing_else_says_it() -> None:
+    assert without_color("Put an orange block here.", "orange") == "Put a coloured block here."
+    assert without_color("Two red towers and a red block", "red") is None
+    assert without_color("Make it red", "red") is None
+
+
+# ---------------------------------------------------------------------------------------------------------- levels
 
 DIGESTS = {
-    "models-clarification-v1": "eead2946805e",
-    "models-speakers-v1": "929988f7b441",
-    "models-viewpoint-v1": "ba4c0a8ba0f8",
-    "models-pictures-v1": "9699594ecc9a",
-    "models-large-v1": "b9eaf653e5ba",
-    "models-partners-v1": "842207b692f2",
+    "requests": "f477100571ef",
+    "dialogue": "af3dbd1fc9fa",
+    "viewpoint": "900a667e4e52",
+    "clarification": "a64625e5753a",
+    "speakers": "59e8bfb2b790",
+    "architect": "0a7039324328",
+    "pair": "c8780ea10633",
+    "team": "8bb42ee0cb16",
+    "pictures": "fa81a506e593",
 }
 
 
 @pytest.mark.parametrize("level", GENERATED, ids=lambda level: level.name)
-def test_levels_keep_their_games(level: Any) -> None:
-    """Results of other games are those of another level, with another version in its name."""
-    assert level.digest(0, 10) == DIGESTS[level.name]
+def test_levels_keep_their_games(level: ModelLevel) -> None:
+    """Results of other games are those of another version."""
+    assert level.digest(0, 5) == DIGESTS[level.name]
+    assert level.digest(1, 2) != level.digest(0, 2)
 
 
-def test_tasks_follow_from_the_seed_and_are_what_is_said() -> None:
-    for level in GENERATED:
-        assert level.digest(0, 3) == level.digest(0, 3) != level.digest(1, 3)
-        for number in range(20):
-            made = level.game(number)
-            for one in made.rounds:  # type: ignore[union-attr]
-                assert (one.start != one.target).any()
-                assert bool(one.answer) >= (one.ask == "needed")
-            if not level.points:
-                game, _ = level.start(number)
-                assert outcome(level, number, 0, game).score == 0
-    asked = Counter(one.ask for n in range(30) for one in find_level(QUICK[0]).game(n).rounds)  # type: ignore[union-attr]
+@pytest.mark.parametrize("level", BUILDERS, ids=lambda level: level.name)
+def test_each_round_asks_for_something(level: ModelLevel) -> None:
+    for number in range(level.count // 4):
+        for one in level.game(number).rounds:
+            assert (one.start != one.target).any()
+            assert bool(one.answer) >= (one.ask == "needed")
+
+
+def test_half_of_the_instructions_lack_something() -> None:
+    asked = Counter(one.ask for n in range(30) for one in find_level("clarification").game(n).rounds)
     assert asked["needed"] == asked["needless"] == 60
 
 
-def test_viewpoints_mean_what_they_say() -> None:
-    """The texts are read here by other rules: unit vectors and turns, not names of directions."""
-    level, seen = find_level("models-viewpoint-v1"), 0
-    ways = {
-        "north": np.array([0, -1]),
-        "east": np.array([1, 0]),
-        "south": np.array([0, 1]),
-        "west": np.array([-1, 0]),
-    }
-    numbers = {"one": 1, "two": 2, "three": 3, "four": 4}
-    colors = ("air", "blue", "yellow", "green", "orange", "purple", "red")
-
-    def right(way: Any) -> Any:
-        return np.array([-way[1], way[0]])
-
-    for number in range(200):
-        (one,) = level.game(number).rounds  # type: ignore[union-attr]
-        where = {
-            colors[one.start[tuple(at)]]: np.array([at[1] - 5, at[2] - 5]) for at in np.argwhere(one.start)
-        }
-        (cell,) = np.argwhere(one.start != one.target)
-        found, text = np.array([cell[1] - 5, cell[2] - 5]), one.text
-        if match := re.search(
-            r"of the (\w+) block and look (\w+)\. Walk (\w+), turn (\w+), walk (\w+), turn (\w+)",
-            text,
-        ):
-            way = ways[match[2]]
-            at = where[match[1]] + numbers[match[3]] * way
-            way = right(way) if match[4] == "right" else -right(way)
-            at = at + numbers[match[5]] * way
-            at = at + (right(way) if match[6] == "right" else -right(way))
-        elif match := re.search(r"look (\w+)\. As .* (\w+) squares? (.*) the (\w+) one\.", text):
-            way = ways[match[1]]
-            side = {
-                "behind": way,
-                "in front of": -way,
-                "to the right of": right(way),
-                "to the left of": -right(way),
-            }
-            at = where[match[4]] + numbers[match[2]] * side[match[3]]
-        elif match := re.search(
-            r"on the (\w+) block and looked at the (\w+) one, .* (\w+) squares? to your (\w+)", text
-        ):
-            way = np.sign(where[match[2]] - where[match[1]])
-            at = where[match[1]] + numbers[match[3]] * (right(way) if match[4] == "right" else -right(way))
-        elif match := re.search(r"quarter clockwise .* the (\w+) block moves", text):
-            at = right(where[match[1]])
-        else:
-            match = re.search(r"would the (\w+) block be if", text)
-            assert match
-            at = where[match[1]] * (-1, 1)
-        assert (at == found).all(), text
-        seen += 1
-    assert seen == 200
+def test_the_two_requests_of_a_message_do_not_touch() -> None:
+    for number in range(40):
+        (one,) = find_level("requests").game(number).rounds
+        changed = {tuple(cell) for cell in np.argwhere(one.start != one.target).tolist()}
+        assert changed
+        assert len(one.text) > 40
+    texts = [find_level("requests").game(number).rounds[0].text for number in range(100)]
+    assert len(set(texts)) == 100
 
 
-@pytest.mark.parametrize("level", [*QUICK, "models-sessions-v1"])
-def test_policies_do_not_win(level: str, tmp_path: Path) -> None:
+def test_points_of_view_are_balanced_and_matter() -> None:
+    marks = ("My compass", "in a mirror", "I sit at", "my plan", "turn all")
+    texts = [find_level("viewpoint").game(number).rounds[0].text for number in range(100)]
+    counts = [sum(mark in text for text in texts) for mark in marks]
+    assert sum(counts) == 100
+    assert min(counts) >= 10
+
+
+def test_a_turned_compass_means_what_it_says() -> None:
+    """Read here by unit vectors: the blocks of the request as it is said, after the turn."""
+    ways = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
+    symmetries = [Symmetry(mirrored, turns) for mirrored in (False, True) for turns in range(4)]
+    requests = [request for request in written_requests() if not request.is_relative]
+    seen = 0
+    for number in range(40):
+        (one,) = find_level("viewpoint").game(number).rounds
+        match = re.match(
+            r"My compass .* north is (\w+) on your map, .* east is (\w+), and so on\. (.*)", one.text
+        )
+        if match is None:
+            continue
+        (nx, nz), (ex, ez) = ways[match[1]], ways[match[2]]
+        said = [
+            symmetry.request(request)
+            for symmetry in symmetries
+            for request in requests
+            if _shape(symmetry.text(request.text)) == _shape(match[3])
+        ]
+        meant = [{(x * ex - z * nx, y, x * ez - z * nz) for x, y, z in request.target} for request in said]
+        built = {(x - 5, y - 1, z - 5) for y, x, z in np.argwhere(one.target).tolist()}
+        assert not meant or built in meant, one.text
+        seen += bool(meant)
+    assert seen >= 3
+
+
+def _shape(text: str) -> str:
+    """A text without colours, articles and its full stop."""
+    return re.sub(r"\b(an?|blue|yellow|green|orange|purple|red)\b", "", text.rstrip("."), flags=re.I).lower()
+
+
+def test_pictures_are_all_that_is_shown_of_the_blocks() -> None:
+    level = find_level("pictures")
+    for number in range(20):
+        (one,) = level.game(number).rounds
+        assert one.pose is not None
+        cells = np.array([(x - 5, y - 1, z - 5) for y, x, z in np.argwhere(one.start).tolist()], float)
+        points = Camera(one.pose, EYE_LENS, (256, 256)).project(cells)
+        assert ((points > 0) & (points < 256)).all(), "all blocks are in view"
+    game, chat = level.start(0)
+    message = Message.of_chat(chat[1])
+    assert len(message.pictures) == 1
+    assert (
+        "BUILD NOW\nPicture 1 shows what you see now, through your own eyes.\n\nBLOCKS LEFT" in message.text
+    )
+    assert game.view == "own"
+
+
+@pytest.mark.parametrize("level", GENERATED, ids=lambda level: level.name)
+def test_the_player_is_told_what_is_judged_and_no_solution(level: ModelLevel) -> None:
+    game, chat = level.start(0)
+    rules = chat[0]["content"].split("\n\nThis game\n")[1]
+    text = Message.of_chat(chat[1]).text
+    assert "STILL TO DO" not in text
+    if level.role == "builder":
+        assert "ask" in rules or "answers questions" in rules
+        assert "TARGET" not in text
+    else:
+        assert f"At most {game.max_replies} " in rules
+        assert f"{level.game(0).words} words" in rules or level.team
+        assert "wrong" in rules
+
+
+# -------------------------------------------------------------------------------------------------------- judgement
+
+
+@pytest.mark.parametrize(
+    "level", [level.name for level in GENERATED if level.name not in ("speakers", "team")]
+)
+def test_policies_do_not_win(level: str) -> None:
     for player in MUST_NOT_WIN:
-        rows = run(player, level, 8, tmp_path / player).rows
-        assert len(rows) == 8
-        assert sum(row.score for row in rows) <= 1, player
-    best = run("oracle", level, 8, tmp_path / "oracle")
-    assert all(row.success and row.score == 1 for row in best.rows)
-    assert best.verify() == []
+        assert sum(row.score for row in played(level, player, 5)) <= 1, player
+    assert all(row.success and row.score == 1 for row in played(level, "oracle", 5))
 
 
-def test_points_reward_whoever_learns_which_speaker_to_ask(tmp_path: Path) -> None:
-    scores = {
-        player: run(player, "models-speakers-v1", 2, tmp_path / player).rows
-        for player in ("oracle", "ask", "guess")
-    }
-    assert [[row.score for row in rows] for rows in scores.values()] == [[1, 1], [0, 0], [0, 0]]
-    assert [row.questions for row in scores["oracle"]] == [12, 12]
-    assert [row.needless for row in scores["ask"]] == [28, 28]
-    assert [(row.missing, row.right) for row in scores["guess"]] == [(12, 32), (12, 32)]
+def test_points_reward_whoever_learns_which_speaker_to_ask() -> None:
+    rows = {player: played("speakers", player, 2) for player in ("oracle", asks_first, never_asks)}
+    assert [[row.score for row in of_one] for of_one in rows.values()] == [[1, 1], [0, 0], [0, 0]]
+    assert [row.questions for row in rows["oracle"]] == [8, 8]
+    assert [row.needless for row in rows[asks_first]] == [16, 16]
+    assert [(row.missing, row.right) for row in rows[never_asks]] == [(8, 19), (8, 19)]
+
+
+def test_too_many_words_lose_a_game() -> None:
+    level = find_level("pair")
+    game, chat = level.start(0)
+    game.step("Well, " * 30)
+    while chat:
+        chat = game.step(PLAYERS["oracle"](game, chat))[0]
+    assert (outcome(level, 0, 0, game).score, game.completed) == (1, True)
+    game, chat = level.start(0)
+    for _ in range(level.game(0).words // 30 + 1):
+        game.step("Well, " * 30)
+        game.step('{"edits": []}')
+    while chat:
+        chat = game.step(PLAYERS["oracle"](game, chat))[0]
+    assert (outcome(level, 0, 0, game).score, game.completed) == (0, True)
 
 
 def test_a_correction_does_not_help_the_build_that_it_corrects() -> None:
-    level = find_level("models-clarification-v1")
-    game, _ = level.start(0)
+    game, _ = find_level("clarification").start(0)
     partner = game.partner
     assert isinstance(partner, Rounds)
     wrong = '{"edits": [{"action": "place", "color": "red", "east": 5, "north": 5, "height": 9}]}'
     chat, _, over, _ = game.step(wrong)
     assert not over
-    assert (game.grid == partner.rounds[0].target).all(), "the next round starts where the instruction led"
+    assert (game.grid == partner.rounds[1].start).all(), "the next round has its own world"
     assert not partner.played[0].right
-    assert game.counts["wrong"] == 1
     assert "That was not what I meant" in chat[-1]["content"]
-    game.step('{"edits": [], "say": "Which one?"}')
-    assert len(partner.played) == 1
 
 
-def test_a_model_gets_a_row_with_what_it_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A game that the server spoils is no result. Played again, replies come from the cache, with their cost."""
-    level = "models-clarification-v1"
-    known = answers(level, 4)
-    with llm_server(lambda messages: known[messages[-1]["content"]]) as server:
-        setting(monkeypatch, server, tmp_path / "cache", PROMPT_PRICE="1", REPLY_PRICE="2")
-        server.plan = [Misbehaviour(500)]
-        first = run("llm", level, 4, tmp_path / "out")
-        assert (len(first.rows), first.failed) == (3, 1)
-        assert first.marks == ["4 of 100 games", "1 of 4 games missing"]
-        sent = len(server.seen)
-        whole = run("llm", level, 4, tmp_path / "out")
-        assert [row.success for row in whole.rows] == [True, False, True, False]
-        again = run("llm", level, 4, tmp_path / "again")
-        (spoilt,) = {0, 1, 2, 3} - {row.game for row in first.rows}
-        assert len(server.seen) - sent == whole.rows[spoilt].requests, "only the spoilt game was played again"
-        total = len(server.seen)
-        assert run("llm", level, 4, tmp_path / "third").rows == again.rows == whole.rows
-        assert len(server.seen) == total, "all replies came from the cache"
-    assert again.rows[0].cost > 0
-    assert again.rows[0].prompt_tokens > 100
-    assert again.served
-    kept = ModelResult.read(tmp_path / "again" / f"{level}.json")
-    assert kept == again
-    assert kept.verify() == []
-    assert "| `models-clarification-v1` | llm |" in markdown([kept])
+def test_a_message_of_several_lines_arrives_whole() -> None:
+    game, _ = find_level("architect").start(0)
+    *_, info = game.step("1. Build a purple tower of 2 at the centre.\n2. Place a red block 2 east 4 north.")
+    assert info["said"] == "Build a purple tower of 2 at the centre. Place a red block 2 east 4 north."
 
 
-def test_other_settings_cannot_share_a_folder_or_a_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    level = "models-viewpoint-v1"
-    known = answers(level, 2)
-    with llm_server(lambda messages: known[messages[-1]["content"]]) as server:
-        setting(monkeypatch, server, tmp_path / "cache")
-        strict = run("llm", level, 2, tmp_path / "out")
-        monkeypatch.setenv("IGLU_MARL_LLM_TEMPERATURE", "0.7")
-        with pytest.raises(ConfigError, match=r"other settings: profile\.temperature"):
-            run("llm", level, 2, tmp_path / "out")
-        warm = run("llm", level, 2, tmp_path / "warm", max_requests=1)
-    assert strict.setting != warm.setting
-    assert warm.marks[:2] == ["temperature=0.7", "max_requests=1"]
-    (pair,) = compare([strict, warm])
-    assert pair.difference.value == 0
-    assert "they differ" in markdown([strict, warm])
-    tasks = run("oracle", level, 3, tmp_path / "three")
-    assert compare([strict, tasks]) == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "at_once", "groups", "many"),
-    [
-        (None, 3, [[4], [5], [6]], 1),
-        (
-            LLMSettings("m", endpoint="http://localhost:1", concurrency=4, batch_size=2),
-            None,
-            [[4], [5], [6]],
-            4,
-        ),
-        (LLMSettings("m", endpoint="http://localhost:1", concurrency=4, batch_size=2), 3, [[4], [5], [6]], 3),
-        (LLMSettings("m", batch_size=2), 3, [[4, 5], [6]], 1),
-    ],
-    ids=["no model", "endpoint", "endpoint, fewer at once", "local"],
-)
-def test_local_models_play_in_batches_and_remote_ones_at_once(
-    settings: LLMSettings | None, at_once: int | None, groups: list[list[int]], many: int
-) -> None:
-    seat = ModelSeat(next(iter(PLAYERS)))
-    seat.settings = settings
-    assert seat.groups([4, 5, 6], at_once) == (groups, many)
-
-
-def test_a_private_seed_is_committed_to(tmp_path: Path) -> None:
-    level = "models-viewpoint-v1"
-    with pytest.raises(ConfigError, match="salt"):
-        run("oracle", level, 2, tmp_path / "no", seed=5)
-    result = run("oracle", level, 2, tmp_path / "out", seed=5, salt="a long salt")
-    assert result.seed is None
-    assert '"seed": 5' not in (tmp_path / "out" / f"{level}.json").read_text()
-    assert result.commitment == commitment(5, "a long salt")
-    assert result.verify() == ["the seed of the tasks is not published"]
-    assert result.verify(5, "a long salt") == []
-    assert result.verify(5, "another one") != []
-    assert result.verify(6, "a long salt") != []
-
-
-def test_edited_games_do_not_agree_with_their_replies(tmp_path: Path) -> None:
-    result = run("oracle", "models-viewpoint-v1", 2, tmp_path)
-    row = result.rows[0]._replace(replies=('{"edits": []}',))
-    changed = ModelResult(**{**result.__dict__, "rows": (row, result.rows[1])})
-    assert changed.verify() == ["game 0 has another outcome"]
-
-
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The content of a result file with all its parts."""
-    made = run("oracle", "models-viewpoint-v1", 2, tmp_path_factory.mktemp("played"))
-    row = made.rows[0]._replace(failures={"timeout": 1})
-    whole = ModelResult(**{**made.__dict__, "rows": (row, made.rows[1]), "served": ["a server"]})
-    content: dict[str, Any] = json.loads(json.dumps(whole.to_json()))
-    return content
-
-
-def test_the_format_has_the_fields_of_its_classes(played: dict[str, Any]) -> None:
-    assert set(ROW_SCHEMA) == set(GameRow._fields)
-    assert set(FILE_SCHEMA) == set(played)
-
-
-@pytest.mark.parametrize("way", list(places(FILE_SCHEMA)), ids=lambda way: ".".join(map(str, way)))
-def test_every_field_is_there_and_has_its_type(
-    played: dict[str, Any], tmp_path: Path, way: tuple[Any, ...]
-) -> None:
-    path = tmp_path / "result.json"
-    for content in broken(played, way):
-        if way == ("profile", None) or (way == ("seed",) and content.get("seed", 0) is None):
-            continue  # a setting may be anything, and a seed unknown
-        path.write_text(json.dumps(content))
-        with pytest.raises(DataError, match=r"result\.json"):
-            ModelResult.read(path)
-
-
-@pytest.mark.parametrize("games", [[1, 0], [0, 0], [0, 2]])
-def test_games_are_counted(played: dict[str, Any], tmp_path: Path, games: list[int]) -> None:
-    rows = [{**row, "game": game} for row, game in zip(played["rows"], games, strict=True)]
-    path = tmp_path / "result.json"
-    path.write_text(json.dumps({**played, "rows": rows}))
-    with pytest.raises(DataError, match=r"expected some of 0\.\.1 in order"):
-        ModelResult.read(path)
-
-
-def test_intervals_are_of_units_and_never_without_width(tmp_path: Path) -> None:
-    best = run("oracle", "models-viewpoint-v1", 10, tmp_path / "a")
-    assert score_interval(best).low < 0.8
-    few = ModelResult(**{**best.__dict__, "rows": [row._replace(unit="one") for row in best.rows]})
-    assert score_interval(few).low < 0.25, "ten games of one structure say as much as one"
-    worst = run("silent", "models-viewpoint-v1", 10, tmp_path / "b")
-    (pair,) = compare([best, worst])
-    assert (pair.difference.value, pair.p < 0.01) == (1, True)
-    assert 0.2 < pair.difference.low < 0.6
-    assert pair.difference.high == 1
-    (pair,) = compare([worst, worst])
-    assert (pair.difference.value, pair.p) == (0, 1)
-    assert 0.1 < pair.difference.high == -pair.difference.low < 0.4
+def test_a_team_is_shown_what_it_sees_and_no_more() -> None:
+    assert [played("team", name, 1)[0].score for name in ("oracle", "grammar")] == [1, 0]
 
 
 def test_what_it_costs_is_known_before() -> None:
-    settings = LLMSettings(model="m", prompt_price=1.0, reply_price=4.0)
-    (one,) = estimate(["models-viewpoint-v1"], games=10, settings=settings)
-    assert (one["requests"], one["most_requests"], one["games"]) == (10, 30, 10)
-    assert one["cost"] == pytest.approx((one["prompt_tokens"] + 4 * one["reply_tokens"]) / 1e6, rel=0.02)
-    assert one["prompt_tokens"] > 3000
+    row = estimate(find_level("viewpoint"), 10, 1.0, 4.0)
+    assert (row["games"], row["requests"], row["at most"]) == (10, 10, 30)
+    assert row["cost"] == pytest.approx((row["prompt tokens"] + 4 * 10 * 80) / 1e6, rel=0.02)
+    assert row["cost at most"] > 30 * 4 * 8192 / 1e6
 
 
-def test_two_models_play_together(tmp_path: Path) -> None:
-    level = find_level("models-pair-v1")
-    assert level.role == "both"
-    silent = run("oracle", level.name, 1, tmp_path / "a", partner="silent")
-    assert silent.profile["builder"] == {"player": "silent"}
-    assert (silent.rows[0].score, len(silent.rows[0].replies)) == (0, 40)
-
-
-def test_a_team_is_told_what_it_sees_and_no_more(tmp_path: Path) -> None:
-    """The reader as an architect knows only its side, which it cannot describe block by block; the oracle knows all."""
-    assert [
-        run(name, "models-team-v1", 2, tmp_path / name).rows[0].score for name in ("oracle", "reader")
-    ] == [
-        1,
-        0,
-    ]
-
-
-def test_pictures_are_sent_to_models_that_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The endpoint answers by the pictures alone; another model skips the level."""
-    level, replies = find_level("models-pictures-v1"), dict[str, str]()
-    for number in range(3):
-        game, chat = level.start(number)
-        replies[json.dumps(chat[1]["content"][1:])] = PLAYERS["oracle"](game, chat)
-    with llm_server(lambda messages: replies[json.dumps(messages[-1]["content"][1:])]) as server:
-        setting(monkeypatch, server, tmp_path / "cache", PICTURES="1")
-        result = run("llm", level.name, 3, tmp_path / "seen")
-        assert [row.score for row in result.rows] == [1, 1, 1]
-        assert result.verify() == []
-        setting(monkeypatch, server, tmp_path / "cache", PICTURES="0")
-        notes: list[str] = []
-        options: dict[str, Any] = {"output": tmp_path / "unseen", "progress": notes.append}
-        assert run_models("llm", [level.name], games=3, **options) == []
-        assert "reads no pictures" in notes[0]
-    paid = LLMSettings(model="m", endpoint="http://x/v1", pictures=True, picture_tokens=900)
-    (one,) = estimate([level.name], games=2, settings=paid)
-    assert one["prompt_tokens"] > 2 * 2 * 900
-
-
-def test_what_is_seen_in_pictures_means_what_it_says() -> None:
-    """The texts are read here by the camera's projection."""
-    level = find_level("models-pictures-v1")
-    for number in range(100):
-        (one,) = level.game(number).rounds
-        assert one.pose is not None
-        camera = Camera(one.pose, EYE_LENS, (256, 256))
-        cells = [(x - 5, y - 1, z - 5) for y, x, z in np.argwhere(one.start).tolist()]
-        columns = camera.project(np.array(cells, float))[:, 0]
-        assert ((columns > 0) & (columns < 256)).all(), "all blocks are in view"
-        far = [math.dist(cell, one.pose[:3]) for cell in cells]
-        named, side = re.search(r"the (\w+) block", one.text), re.search(r"directly (.*) the", one.text)
-        assert named
-        assert side
-        first = {
-            "leftmost": columns.argmin(), "rightmost": columns.argmax(),
-            "nearest": np.argmin(far), "farthest": np.argmax(far),
-        }[named[1]]  # fmt: skip
-        y, x, z = np.argwhere(one.start != one.target)[0].tolist()
-        ahead, right = camera.axes[2] * [1, 0, 1], camera.axes[0]
-        step = {
-            "to the left of": -right, "to the right of": right, "behind": ahead, "in front of": -ahead,
-        }[side[1]]  # fmt: skip
-        assert (x - 5, y - 1, z - 5) == tuple(np.rint(np.array(cells[first]) + step / np.linalg.norm(step)))
-
-
-def test_a_refused_key_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with llm_server() as server:
-        setting(monkeypatch, server, tmp_path / "cache")
-        server.always = Misbehaviour(401)
-        with pytest.raises(ServiceRefusedError):
-            run("llm", "models-viewpoint-v1", 3, tmp_path / "out")
-
-
-def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def call(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["iglu-marl", "llm", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), capsys.readouterr().out
-
-    level, out = "models-viewpoint-v1", str(tmp_path / "out")
-    code, said = call("benchmark", "oracle", "--level", level, "--episodes", "2", "-o", out)
-    assert code == 0
-    assert f"| `{level}` | oracle |" in said
-    code, said = call("report", f"{out}/{level}.json", "--verify")
-    assert (code, "100.0" in said) == (0, True)
-    code, said = call("benchmark", "--level", level, "--llm-model", "m", "--dry-run", "--json")
-    assert (code, json.loads(said)[0]["games"]) == (0, 100)
-
-
-def test_unknown_levels_and_agents_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="models-absolute-v0"):
-        run_models("oracle", ["models-absolute-v0"], output=tmp_path)
-    with pytest.raises(ConfigError, match="oracle"):
-        run_models("nobody", output=tmp_path)
+def test_a_level_needs_tasks_and_a_known_name() -> None:
+    with pytest.raises(ConfigError, match="absolute"):
+        find_level("absolute")
+    with pytest.raises(ConfigError, match="make or listed"):
+        ModelLevel("nothing", "No tasks.")
 
 
 @pytest.mark.slow
-def test_what_people_asked_for_is_played_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_people_asked_for_is_played_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGLU_DATA_PATH", str(shared_folder() / "data"))
-    result = run("oracle", "models-human-v1", 20, tmp_path)
-    assert all(row.success for row in result.rows)
-    assert len({row.unit for row in result.rows}) > 1
+    rows = played("people", "oracle", 20)
+    assert all(row.success for row in rows)
+    assert len({row.unit for row in rows}) > 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_stopped_pays_for_no_reply_twice(
-    end: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """32 games in flight. After a kill only requests whose reply had not arrived are sent again."""
-    level, games = "models-clarification-v1", 48
-    known, sent = answers(level, games), Counter[str]()
-
-    all_there = threading.Barrier(32)
-
-    def answer(messages: list[dict[str, Any]]) -> str:
-        sent[messages[-1]["content"]] += 1
-        if sum(sent.values()) <= 32:
-            all_there.wait(60)
-        time.sleep(0.2)
-        return known[messages[-1]["content"]]
-
-    with llm_server(answer) as server:
-        setting(monkeypatch, server, tmp_path / "cache", CONCURRENCY="32")
-        words = ["llm", "benchmark", "--level", level, "--episodes", str(games), "-o", tmp_path / "out"]
-        with subprocess.Popen(
-            [sys.executable, "-m", "iglu_marl", *words],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may have ignored it
-        ) as job:
-            while sum(sent.values()) < 34 and job.poll() is None:
-                time.sleep(0.02)
-            job.send_signal(end)
-            job.wait(60)
-        assert job.returncode != 0
-        assert server.most_at_once == 32
-        result = run("llm", level, games, tmp_path / "out")
-    assert len(result.rows) == games
-    twice = sum(count - 1 for count in sent.values())
-    assert twice == 0 if end is signal.SIGINT else twice <= 32
-    assert sum(row.requests for row in result.rows) == len(sent)
+def test_requests_have_colours_of_blocks_and_text() -> None:
+    one = Request("", "A red block, not a blue one", {}, {(0, -1, 0): 6})
+    assert one.colors == {1, 6}
+    assert not one.is_relative
+    made: Any = one._replace(start={(0, -1, 1): 2})
+    assert made.is_relative
+    assert made.shifted(1, -1).start == {(1, -1, 0): 2}

@@ -64,11 +64,6 @@ def test_the_documented_command_line_does_what_it_says(name: str, tmp_path: Path
 
 
 @pytest.mark.system
-def test_the_benchmark_of_models_is_a_task_of_inspect(tmp_path: Path) -> None:
-    assert run("inspect", tmp_path, ROOT / "tests" / "in_inspect.py").endswith("played\n")
-
-
-@pytest.mark.system
 def test_games_are_served_to_the_clients_of_openenv(tmp_path: Path) -> None:
     assert run("openenv", tmp_path, ROOT / "tests" / "in_openenv.py").endswith("played\n")
 
