@@ -132,7 +132,7 @@ class Store:
             sql.event.listen(self._engine, "connect", _prepare_sqlite)
             _make_private(self._engine.url.database)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._owned = contextlib.ExitStack()
+        self._owned, self._process = contextlib.ExitStack(), os.getpid()
         with in_words(f"the database {url!r:.80} cannot be opened"), contextlib.ExitStack() as stack:
             stack.callback(self.close)
             self._run(_make_tables)
@@ -193,7 +193,9 @@ class Store:
         path.chmod(PRIVATE)
 
     def close(self) -> None:
-        """Finish pending calls, and close the database."""
+        """Finish pending calls, and close the database. Does nothing in a forked process, whose parent has it."""
+        if self._process != os.getpid():
+            return
         self._thread.shutdown()
         self._owned.close()
         self._engine.dispose()
