@@ -542,7 +542,7 @@ def test_a_line_cannot_be_left_out_or_moved(recorded: bytes, tmp_path: Path) -> 
         [*lines, lines[0], lines[-1]],
     ):
         path.write_bytes(b"".join(content))
-        with pytest.raises(DataError, match="one before (it|this one) is missing"):
+        with pytest.raises(DataError, match=r"one before (it|this one) is missing"):
             read_recording(path)
 
 
