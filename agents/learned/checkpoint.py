@@ -27,10 +27,12 @@ from iglu_marl.agents.learned.zoo import Pretrained, pretrained, zoo
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.files import atomic_write, write_text
 from iglu_marl.core.grid import NetAction
+from iglu_marl.core.parsing import MIB, parse_json, read_file
 from iglu_marl.data.situations import Situation
 
 FORMAT, VERSION = "iglu_marl edit model", 1
 DESCRIPTION, WEIGHTS = "model.json", "weights.pt"
+TENSOR_LIMIT = 4096 * MIB  # bytes
 
 
 @dataclass
@@ -161,14 +163,20 @@ class TrainedModel:
         if threads:
             torch.set_num_threads(threads)
         try:
-            described = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-            state = torch.load(path / WEIGHTS, map_location=device, weights_only=True)
+            described = parse_json(read_file(path / DESCRIPTION, 64 * MIB), DESCRIPTION)
+            state = load_tensors(path / WEIGHTS, device)
             return cls.of(described, state, decoding, device)
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(
                 f"{path} holds no model of this version ({error!s:.200}); make one with "
                 "`examples/train_edits.py`"
             ) from None
+
+
+def load_tensors(path: Path, device: str) -> Any:
+    """Return what `save_tensors` wrote. Damaged files raise various errors."""
+    content = io.BytesIO(read_file(path, TENSOR_LIMIT))
+    return torch.load(content, map_location=device, weights_only=True)
 
 
 def save_tensors(state: Any, path: Path) -> None:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 
 from iglu_marl import ConfigError, DataError
-from iglu_marl.agents.learned.checkpoint import TrainedModel, save_tensors
+from iglu_marl.agents.learned.checkpoint import TrainedModel, load_tensors, save_tensors
 from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, sequences, settled
 from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, losses, tensors
@@ -220,7 +220,7 @@ class Training:
         """
         path = self.folder / CHECKPOINT
         try:
-            state = torch.load(path, map_location=self.config.device, weights_only=True)
+            state = load_tensors(path, self.config.device)
             settings = state["settings"]
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(

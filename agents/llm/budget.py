@@ -15,7 +15,7 @@ from iglu_marl import ConfigError
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import SHARED_FOLDER
-from iglu_marl.core.parsing import parse_json, wrap_errors
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.005
 
@@ -52,7 +52,7 @@ class SharedValue:
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = filelock.FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S)
             with lock.acquire(poll_interval=LOCK_POLL_S):
-                kept = parse_json(path.read_bytes(), f"{path}", ConfigError) if path.exists() else None
+                kept = parse_json(read_file(path, MIB), f"{path}", ConfigError) if path.exists() else None
                 after = change(kept)
                 if after != kept:
                     write_text(path, json.dumps(after) + "\n", ConfigError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import json
@@ -331,8 +332,9 @@ class JsonLines:
             warnings.warn(
                 f"{self.path} cannot be locked ({reason}): nothing else may write to it", stacklevel=4
             )
-        # At the latest at the end of the process.
         self._release = weakref.finalize(self, _release, self._process, self._file, lock, owner)
+        self._release.atexit = False
+        atexit.register(self._release)  # at the latest; registered last, so before filelock frees its locks
         with contextlib.suppress(OSError):
             owner.write_text(f"process {self._process} on {socket.gethostname()}", encoding="utf-8")
 
@@ -368,6 +370,7 @@ class JsonLines:
     def close(self) -> None:
         """Close and unlock the file. May be called more than once."""
         self._release()
+        atexit.unregister(self._release)
 
 
 def _release(process: int, file: IO[bytes], lock: Any, owner: Path) -> None:

@@ -539,10 +539,9 @@ def test_a_line_cannot_be_left_out_or_moved(recorded: bytes, tmp_path: Path) -> 
     for content in (
         lines[:-2] + lines[-1:],
         [*lines[:-1], lines[-1], lines[-1]],
-        [*lines, lines[0], lines[-1]],
     ):
         path.write_bytes(b"".join(content))
-        with pytest.raises(DataError, match=r"one before (it|this one) is missing"):
+        with pytest.raises(DataError, match="was changed, or one before it is missing"):
             read_recording(path)
 
 
