@@ -195,7 +195,7 @@ def _episodes(file: Path, content: bytes, verify: bool = True) -> tuple[list[Rec
     for number, row in enumerate(rows, start=1):
         line = _parsed(row, str(file))
         if line is not None:
-            episodes.take(number, line, row)
+            episodes.take(number, line, row.removesuffix(b"\r"))
         elif number < len(rows) or content.endswith(b"\n") or _WHOLE.search(row):
             raise DataError(f"{file}, line {number}: the line is {row[:60]!r}, expected a JSON object")
         else:
@@ -268,7 +268,7 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
             try:
                 if line is None or (broken and "format" not in line):
                     raise DataError("a line after a damaged one")
-                episodes.take(number, line, row)
+                episodes.take(number, line, row.removesuffix(b"\r"))
             except DataError:
                 broken = True
                 lost.append(number)
