@@ -83,10 +83,16 @@ figures: setup  ## run the commands of the figures in the pages; fails where a p
 figures-write: setup  ## write these figures into the pages
 	$(COG) -r $(PAGES)
 
-trust: setup  ## look for what breaks the package, for half an hour (docs/reliability.md)
+# Tools that stay apart from what they look at.
+.venv-trust/.installed: $(STAMP)
+	@$(PYTHON) -m venv --clear .venv-trust
+	@.venv-trust/bin/python -m pip install --disable-pip-version-check -q 'pip-audit>=2.9' 'uv>=0.9'
+	@touch $@
+
+trust: setup .venv-trust/.installed  ## look for what breaks the package, for half an hour (docs/reliability.md)
 	$(PY) -m benchmarks.trust
 
-trust-quick: setup  ## the same in three minutes
+trust-quick: setup .venv-trust/.installed  ## the same in five minutes
 	$(PY) -m benchmarks.trust --quick
 
 # Warnings are errors, and nothing is loaded from elsewhere: the site can be read from a disk.

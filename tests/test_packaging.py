@@ -250,7 +250,9 @@ def test_links_of_the_package_page_are_absolute_once_there_is_a_home(root: Path)
     described = runpy.run_path(str(root / "setup.py"))["described"]
     readme = (root / "README.md").read_text("utf-8")
     assert not re.search(r"\]\((?!https?://|#)", described(readme, None, "1.2"))
-    assert described("![c](docs/c.png) [a](b.md), [d](https://d.e/f)", None, "1.2") == " a, [d](https://d.e/f)"
+    assert (
+        described("![c](docs/c.png) [a](b.md), [d](https://d.e/f)", None, "1.2") == " a, [d](https://d.e/f)"
+    )
     text = described(
         "[a](docs/a.md#b) ![c](docs/c.png) [d](https://d.e/f) [g](#h)", "https://home/it/", "1.2"
     )

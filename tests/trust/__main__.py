@@ -18,7 +18,9 @@ DRIVERS: dict[str, tuple[list[str], list[str]]] = {
     "worlds": ([], ["--quick"]),
     "fuzz": ([], ["--quick", "--target", "zip", "--target", "LLM reply", "--target", "action"]),
     "names": ([], ["--quick"]),
-    "soak": (["--amount", "300"], ["--quick"]),
+    "soak": (["--amount", "150"], ["--quick"]),
+    "lowest": ([], ["--quick"]),
+    "faults": ([], ["--quick"]),
 }
 
 
