@@ -321,7 +321,9 @@ def test_every_dependency_has_a_lower_bound_and_no_upper_one(root: Path) -> None
     for entry in entries:
         if entry.startswith("iglu_marl["):
             continue
-        assert re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?>=[\d.]+(,!=[\d.]+)?", entry), entry
+        assert re.fullmatch(
+            r"[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?>=[\d.]+(,!=[\d.]+)?(; python_version >= '3\.\d+')?", entry
+        ), entry
 
 
 def test_the_licence_of_every_dependency_is_named(root: Path) -> None:

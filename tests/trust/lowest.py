@@ -58,6 +58,12 @@ def run(*words: str | Path, limit_s: float, cwd: Path = ROOT) -> str:
     return "" if done.returncode == 0 else (done.stderr or done.stdout)[-1500:]
 
 
+def interpreter(python: str) -> str:
+    """Return an interpreter of pyenv, or else the version, for uv to find."""
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    return next((str(path) for path in sorted(versions.glob(f"{python}.*/bin/python"))), python)
+
+
 def resolve(extras: tuple[str, ...], python: str, lock: Path) -> str:
     """Write the lowest versions; return why there are none."""
     chosen = [word for extra in extras for word in ("--extra", extra)]
@@ -72,7 +78,7 @@ def smoke(lock: Path, python: str, folder: Path) -> str:
     uv, place = tool("uv"), folder / "venv"
     inside = place / "bin" / "python"
     steps: tuple[tuple[str | Path, ...], ...] = (
-        (uv, "venv", "-q", "--clear", "--python", python, place),
+        (uv, "venv", "-q", "--clear", "--python", interpreter(python), place),
         (uv, "pip", "install", "-q", "--python", inside, "-r", lock),
         (uv, "pip", "install", "-q", "--python", inside, "--no-deps", ROOT),
         (inside, "-I", ROOT / "tests" / "trajectories.py", "--check"),
