@@ -90,10 +90,10 @@ figures-write: setup  ## write these figures into the pages
 	@touch $@
 
 trust: setup .venv-trust/.installed  ## look for what breaks the package, for half an hour (docs/reliability.md)
-	$(PY) -m benchmarks.trust
+	PYTHONPATH=tests:. $(PY) -m trust
 
 trust-quick: setup .venv-trust/.installed  ## the same in five minutes
-	$(PY) -m benchmarks.trust --quick
+	PYTHONPATH=tests:. $(PY) -m trust --quick
 
 # Warnings are errors, and nothing is loaded from elsewhere: the site can be read from a disk.
 DOCS_STAMP := $(VENV)/.installed-docs

@@ -238,9 +238,8 @@ def main() -> None:
         if error.filename is not None:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be written
-        typer.secho(
-            f"Error: the output cannot be written: {error_reason(error)}", fg=typer.colors.RED, err=True
-        )
+        reason = f"Error: the output cannot be written: {error_reason(error)}"
+        typer.secho(reason, fg=typer.colors.RED, err=True)
         sys.exit(1)
 
 

@@ -164,8 +164,9 @@ def test_pipes_devices_and_folders_are_refused(
 def test_exported_names_with_drawn_arguments() -> None:
     """The driver of `make trust`, for a few seconds: it calls many names, and finds nothing."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "benchmarks.trust", "names", "--amount", "5"],
-        cwd=Path(iglu_marl.__file__).parents[1],
+        [sys.executable, "-W", "ignore", "-m", "trust", "names", "--amount", "5"],
+        cwd=(root := Path(iglu_marl.__file__).parents[1]),
+        env={**os.environ, "PYTHONPATH": f"{root / 'tests'}{os.pathsep}{root}"},
         capture_output=True,
         text=True,
         timeout=300,

@@ -164,19 +164,14 @@ class TrainedModel:
             torch.set_num_threads(threads)
         try:
             described = parse_json(read_file(path / DESCRIPTION, 64 * MIB), DESCRIPTION)
-            state = load_tensors(path / WEIGHTS, device)
+            content = io.BytesIO(read_file(path / WEIGHTS, TENSOR_LIMIT))
+            state = torch.load(content, map_location=device, weights_only=True)
             return cls.of(described, state, decoding, device)
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(
                 f"{path} holds no model of this version ({error!s:.200}); make one with "
                 "`examples/train_edits.py`"
             ) from None
-
-
-def load_tensors(path: Path, device: str) -> Any:
-    """Return what `save_tensors` wrote. Damaged files raise various errors."""
-    content = io.BytesIO(read_file(path, TENSOR_LIMIT))
-    return torch.load(content, map_location=device, weights_only=True)
 
 
 def save_tensors(state: Any, path: Path) -> None:

@@ -80,12 +80,6 @@ def within(least: float, most: float, unit: str = "") -> Check:
     return _check(lambda option, value: expect(option, value, least <= value <= most, expected))
 
 
-def ends_in(*suffixes: str) -> Check:
-    """Return a check for a file name with one of these suffixes."""
-    expected = f"a file that ends in {_any_of(suffixes)}"
-    return _check(lambda option, value: expect(option, value, value.suffix.lower() in suffixes, expected))
-
-
 def each_in(place: str) -> Check:
     """Return the check `one_in` for an option that may be repeated."""
 

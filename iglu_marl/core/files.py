@@ -27,12 +27,8 @@ PRIVATE = 0o600
 
 def opened(path: str | os.PathLike[str], how: str, mode: int | None = None) -> IO[bytes]:
     """Open a binary file, unbuffered. mode: permissions of a new file; None: those of the umask."""
-    return open(
-        path,
-        how,
-        buffering=0,
-        opener=lambda name, flags: os.open(name, flags, 0o666 if mode is None else mode),
-    )
+    permissions = 0o666 if mode is None else mode
+    return open(path, how, buffering=0, opener=lambda name, flags: os.open(name, flags, permissions))
 
 
 def private_folder(path: str | os.PathLike[str]) -> Path:
@@ -160,23 +156,16 @@ def _sync_folder(path: Path) -> None:
             os.close(folder)
 
 
-def _recovered(folder: Path, error: type[IgluMarlError]) -> Path:
+def _recovered(folder: Path) -> Path:
     """Undo what a killed `new_folder` has left, with a warning. Return where it puts the old folder aside."""
     aside = folder.with_name(f".{folder.name}.old") if folder.name else folder / ".old"
     if not aside.exists():
         return aside
-    try:
-        if folder.exists():
-            shutil.rmtree(aside, ignore_errors=True)
-            done = f"the old one, {aside}, was removed"
-        else:
-            os.replace(aside, folder)
-            done = "the old one was put back"
-    except OSError as fault:
-        raise error(
-            f"{aside} is left of a killed process and cannot be moved: {error_reason(fault)}"
-        ) from fault
-    warnings.warn(f"a process was killed while it replaced {folder}: {done}", stacklevel=4)
+    if folder.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+    else:
+        aside.rename(folder)
+    warnings.warn(f"a process was killed while it replaced {folder}, which is whole again", stacklevel=4)
     return aside
 
 
@@ -207,7 +196,10 @@ def new_folder(
     folder = usable_path(path, error, named=False)
     if folder.exists() and not folder.is_dir():
         raise error(f"{folder} is a file, expected a folder")
-    aside = _recovered(folder, error)
+    try:
+        aside = _recovered(folder)
+    except OSError as fault:
+        raise error(f"{folder} cannot be written: {error_reason(fault)}") from fault
     if folder.is_dir() and any(folder.iterdir()):
         if not overwrite:
             choice = "" if overwrite is None else ", or overwrite=True"
@@ -328,9 +320,8 @@ class JsonLines:
                 f"{self.path} is being written by {holder}; wait until it has ended, or choose another file"
             ) from None
         except (OSError, NotImplementedError) as error:
-            reason = error_reason(error) if isinstance(error, OSError) else error
             warnings.warn(
-                f"{self.path} cannot be locked ({reason}): nothing else may write to it", stacklevel=4
+                f"{self.path} cannot be locked ({error}): nothing else may write to it", stacklevel=4
             )
         self._release = weakref.finalize(self, _release, self._process, self._file, lock, owner)
         self._release.atexit = False

@@ -123,7 +123,8 @@ def read_file(path: Path, limit: int, error: type[IgluMarlError] = DataError, *,
 
     """
     with wrap_errors(str(path), error):
-        with open(path, "rb", opener=_without_waiting) as file:
+        without_waiting = getattr(os, "O_NONBLOCK", 0)
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | without_waiting)) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):  # it may block, or never end
                 raise error(f"{path} is a pipe or a device, expected a regular file")
@@ -135,10 +136,6 @@ def read_file(path: Path, limit: int, error: type[IgluMarlError] = DataError, *,
         if not page:
             check_placeholder(content[:1024], str(path))
         return content
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def too_large(place: str, size: int, limit: int) -> str:

@@ -142,9 +142,8 @@ class _Episodes:
                 previous = found[-1].chain if found else ""
                 if self.ordered and line.get("previous", previous) != previous:  # before 0.4: without
                     raise DataError(
-                        "an episode before this one is missing, was added or moved: its hash is "
-                        f"{previous!r}, recorded is {line['previous']!r:.40} (verify=False skips the comparison; "
-                        "`repair` accepts the order)"
+                        "an episode before this one is missing, was added or moved (verify=False skips the "
+                        "comparison; `repair` accepts the order)"
                     )
                 found.append(begun)
                 self._controls = None
@@ -302,20 +301,8 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
 
 
 _HEADER_KEYS = (
-    *(
-        "view",
-        "config",
-        "controls",
-        "seed",
-        "task",
-        "pose",
-        "recorded",
-        "observes",
-        "heard",
-        "agents",
-        "note",
-    ),
-    *("versions", "layout", "state"),
+    *("view", "config", "controls", "seed", "task", "pose", "recorded"),
+    *("observes", "heard", "agents", "note", "versions", "layout", "state"),
 )
 _HEADER = {
     "config": dict,
@@ -343,14 +330,12 @@ def _checked(line: dict[str, Any], key: str, kinds: Mapping[str, Any]) -> dict[s
     return value
 
 
-def _type_names(kind: Any) -> str:
-    return " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
-
-
 def _check_kinds(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
     for name, kind in kinds.items():
         if name in value and not isinstance(value[name], kind):
-            raise DataError(f"{name} is {value[name]!r:.60}, expected {_type_names(kind)}")
+            types = kind if isinstance(kind, tuple) else (kind,)
+            expected = " or ".join(each.__name__ for each in types)
+            raise DataError(f"{name} is {value[name]!r:.60}, expected {expected}")
 
 
 def _check_header(line: dict[str, Any]) -> None:

@@ -196,8 +196,7 @@ class RandomTasks(TaskSource):
             raise DataError(f"{path} does not exist; expected a file written by RandomTasks.dump")
         place = f"{path} is not a file of RandomTasks.dump"
         with wrap_errors(place):
-            content = io.BytesIO(read_file(Path(path), FILE_LIMIT))
-            with np.load(content, allow_pickle=False) as file:
+            with np.load(io.BytesIO(read_file(Path(path), FILE_LIMIT)), allow_pickle=False) as file:
                 about = parse_json(str(file["about"]), place)
                 grids = file["grids"]
             if about["format"] != _FORMAT:

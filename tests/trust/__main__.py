@@ -1,6 +1,6 @@
 """Run the drivers, each in its own process, and print their findings.
 
-`python -m benchmarks.trust` (or `make trust`) runs all of them, with `--quick` in three minutes.
+`PYTHONPATH=tests:. python -m trust` (or `make trust`) runs all of them, with `--quick` in five minutes.
 """
 
 from __future__ import annotations
