@@ -234,6 +234,8 @@ def main() -> None:
     except IgluMarlError as error:
         typer.secho(f"Error: {printable(error)}", fg=typer.colors.RED, err=True)
         sys.exit(2)
+    except KeyboardInterrupt:  # before a command began
+        sys.exit(130)
     except OSError as error:
         if error.filename is not None:
             raise

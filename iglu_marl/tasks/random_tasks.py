@@ -20,7 +20,6 @@ from iglu_marl.tasks.source import TaskSource
 
 _HEIGHT, _WIDTH, _ = ZONE_SHAPE
 _FORMAT = 1
-FILE_LIMIT = 1024 * MIB  # bytes
 
 
 def _checked(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -196,7 +195,7 @@ class RandomTasks(TaskSource):
             raise DataError(f"{path} does not exist; expected a file written by RandomTasks.dump")
         place = f"{path} is not a file of RandomTasks.dump"
         with wrap_errors(place):
-            with np.load(io.BytesIO(read_file(Path(path), FILE_LIMIT)), allow_pickle=False) as file:
+            with np.load(io.BytesIO(read_file(Path(path), 1024 * MIB)), allow_pickle=False) as file:
                 about = parse_json(str(file["about"]), place)
                 grids = file["grids"]
             if about["format"] != _FORMAT:
