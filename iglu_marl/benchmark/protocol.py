@@ -28,7 +28,6 @@ from iglu_marl.benchmark.games import (
     team_of,
 )
 from iglu_marl.benchmark.results import (
-    FILE_LIMIT,
     FILE_SCHEMA,
     SUPERVISION,
     EpisodeRow,
@@ -43,7 +42,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import RAY_PARTS, do_jobs, each, slices
-from iglu_marl.core.parsing import decoded, parse_json, read_file, wrap_errors
+from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_errors
 from iglu_marl.core.schema import Entries, Field, check, some_text, whole
 from iglu_marl.core.task import Task
 from iglu_marl.core.versions import versions
@@ -629,7 +628,7 @@ def _recorded(path: Path, result: Result) -> list[str]:
     if result.recordings is None:
         return []
     games, expected = path.with_name(result.recordings.file), result.recordings.sha256
-    content = read_file(games, FILE_LIMIT)
+    content = read_file(games, 4096 * MIB)
     if (found := hashlib.sha256(content).hexdigest()) != expected:
         raise DataError(f"the SHA-256 of {games} is {found}, expected {expected}")
     lines = decoded(content, str(games)).splitlines()

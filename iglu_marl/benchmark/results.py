@@ -31,7 +31,6 @@ from iglu_marl.evaluation.metrics import (
 )
 
 FORMAT, VERSION = "iglu_marl benchmark result", 3
-FILE_LIMIT = 512 * MIB  # bytes
 MEASURES = ("success", "completed", "f1", "steps")
 """Measures of a run: success rate, share of completed targets, mean F1 of the changes, mean number of steps."""
 SUPERVISION: Mapping[str, str] = {
@@ -414,7 +413,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     """Read a result file. Raises `DataError` if the file is missing, damaged or of another format."""
     place = f"{path} is no result of the benchmark"
     with wrap_errors(place):
-        return Result.from_json(parse_json(read_file(Path(path), FILE_LIMIT), place))
+        return Result.from_json(parse_json(read_file(Path(path), 512 * MIB), place))
 
 
 def iqm(scores: Sequence[Sequence[float]], **options: Any) -> Interval:

@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.errors import DataError
-from iglu_marl.core.files import atomic_write
 from iglu_marl.core.parsing import BROKEN
 from iglu_marl.data.packs.archive import Pack
 
@@ -131,11 +129,15 @@ def _load(path: Path, meta: dict[str, str]) -> Arrays | None:
 
 
 def _store(path: Path, arrays: Arrays, meta: dict[str, str]) -> None:
-    """Write the entry. The caller holds the lock."""
+    """Write the entry to a temporary file and move it into place. The caller holds the lock."""
+    beside = path.with_name(path.name + ".new")  # a rest of a killed process is overwritten
     about = json_array({**meta, "arrays": list(arrays)})
     try:
-        with atomic_write(path) as beside, beside.open("wb") as file:
+        with beside.open("wb") as file:
             # Uncompressed: then NumPy reads each array to the end of its member, and the checksum is compared.
             np.savez(file, **{_META: about, **arrays})  # type: ignore[arg-type] # no array is called "allow_pickle"
-    except DataError as error:  # no space left, say
+        os.replace(beside, path)
+    except OSError as error:  # no space left, say
         _log.info("%s is not stored: %s", path, error)
+        with contextlib.suppress(OSError):
+            beside.unlink()
