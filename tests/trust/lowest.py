@@ -67,7 +67,13 @@ def interpreter(python: str) -> str:
 def resolve(extras: tuple[str, ...], python: str, lock: Path) -> str:
     """Write the lowest versions; return why there are none."""
     chosen = [word for extra in extras for word in ("--extra", extra)]
-    low = ["--resolution", "lowest-direct", "--only-binary", ":all:", "--python-version", python]
+    low = ["--resolution", "lowest-direct", "--python-version", python]
+    low += [
+        "--only-binary",
+        ":all:",
+        "--no-binary",
+        "tinyscaler",
+    ]  # SuperSuit needs that, which has no wheels
     return run(
         tool("uv"), "pip", "compile", "-q", *low, *chosen, "pyproject.toml", "-o", lock, limit_s=RESOLVE_S
     )
