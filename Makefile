@@ -83,11 +83,17 @@ figures: setup  ## run the commands of the figures in the pages; fails where a p
 figures-write: setup  ## write these figures into the pages
 	$(COG) -r $(PAGES)
 
-trust: setup  ## look for what breaks the package, for half an hour (docs/reliability.md)
-	$(PY) -m benchmarks.trust
+# Tools that stay apart from what they look at.
+.venv-trust/.installed: $(STAMP)
+	@$(PYTHON) -m venv --clear .venv-trust
+	@.venv-trust/bin/python -m pip install --disable-pip-version-check -q 'pip-audit>=2.9' 'uv>=0.9'
+	@touch $@
 
-trust-quick: setup  ## the same in three minutes
-	$(PY) -m benchmarks.trust --quick
+trust: setup .venv-trust/.installed  ## look for what breaks the package, for half an hour (docs/reliability.md)
+	PYTHONPATH=tests:. $(PY) -m trust
+
+trust-quick: setup .venv-trust/.installed  ## the same in five minutes
+	PYTHONPATH=tests:. $(PY) -m trust --quick
 
 # Warnings are errors, and nothing is loaded from elsewhere: the site can be read from a disk.
 DOCS_STAMP := $(VENV)/.installed-docs

@@ -1,7 +1,7 @@
 """What pyproject.toml cannot say: on a package page the links of README.md are absolute.
 
 They lead to the files of this version below `Source` of `[project.urls]`; while none is set, the text is README.md
-as it is.
+without relative links and pictures.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _LINK = re.compile(r"(!?)(\[[^\]]*\]\()(?![a-z]+:|#)([^)\s]+\))")
 
 def described(text: str, source: str | None, version: str) -> str:
     """A Markdown text whose relative links and pictures lead into a repository, as forges have their addresses."""
-    if source is None:
-        return text
 
     def turned(link: re.Match[str]) -> str:
+        if source is None:
+            return "" if link[1] else link[2].removeprefix("[").removesuffix("](")
         kind = "raw" if link[1] else "blob"
         return f"{link[1]}{link[2]}{source.rstrip('/')}/{kind}/v{version}/{link[3]}"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from itertools import zip_longest
@@ -49,7 +50,7 @@ from iglu_marl.commands.serve_openenv import serve_openenv
 from iglu_marl.commands.show import show
 from iglu_marl.commands.tasks import tasks
 from iglu_marl.core.errors import ConfigError, IgluMarlError
-from iglu_marl.core.files import usable_path
+from iglu_marl.core.files import error_reason, usable_path
 
 PANELS = {
     "First": ("demo", "play", "show", "new", "evaluate", "record", "tasks", "agents"),
@@ -227,10 +228,22 @@ _add_group(
 def main() -> None:
     """Entry point of the command."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except IgluMarlError as error:
         typer.secho(f"Error: {printable(error)}", fg=typer.colors.RED, err=True)
         sys.exit(2)
+    except KeyboardInterrupt:  # before a command began
+        sys.exit(130)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be written
+        reason = f"Error: the output cannot be written: {error_reason(error)}"
+        typer.secho(reason, fg=typer.colors.RED, err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

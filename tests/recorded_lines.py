@@ -20,6 +20,7 @@ def chained(lines: Iterable[dict[str, Any]]) -> bytes:
     chain, rows = "", []
     for line in lines:
         if "format" in line:  # a new episode
+            line = {**line, "previous": chain} if "previous" in line else line
             chain = ""
         row, chain = chained_line({key: value for key, value in line.items() if key != "chain"}, chain)
         rows.append(row)

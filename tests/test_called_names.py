@@ -16,16 +16,23 @@ import pytest
 import iglu_marl
 from benchmarks.audits import write_audits
 from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder, TaskError, replay
+from iglu_marl.agents.learned.zoo import pretrained
+from iglu_marl.agents.llm.budget import SharedValue
+from iglu_marl.agents.llm.prompting import Prompts
+from iglu_marl.benchmark.audits import read_audits
+from iglu_marl.benchmark.models import ModelResult
+from iglu_marl.benchmark.results import read_result
 from iglu_marl.core.edits import edited
 from iglu_marl.core.files import atomic_write, made_folder, new_folder
 from iglu_marl.data import CDMDataset, clarifying_questions, human_evaluation, question_bank
+from iglu_marl.data.task_files import OwnTasks
 from iglu_marl.evaluation import tasks_of
 from iglu_marl.evaluation.metrics import bootstrap, interquartile_mean
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.recorded_env import RecordedEnv
 from iglu_marl.rendering.axes import axes_view
 from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
-from iglu_marl.tasks import StructureTasks
+from iglu_marl.tasks import RandomTasks, StructureTasks
 from iglu_marl.tasks.source import FiniteSource
 from iglu_marl.text import TextGame, TextGames, rewards
 
@@ -99,22 +106,67 @@ def test_a_path_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             use("")
 
 
-@pytest.mark.parametrize("use", [Recorder, read_recording, replay, StructureTasks])
-def test_pipes_and_devices_are_refused(use: Callable[[Any], Any], tmp_path: Path) -> None:
+def linked(name: str, use: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    """Return what uses a folder whose file of this name is a link."""
+
+    def use_folder(place: Path) -> Any:
+        (folder := Path(f"{place.name}-folder")).mkdir()
+        (folder / name).symlink_to(place.absolute())
+        return use(folder)
+
+    return use_folder
+
+
+def trained(folder: Path) -> Any:
+    pytest.importorskip("torch")
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+
+    return TrainedModel.load(folder)
+
+
+READERS: dict[str, Callable[[Path], Any]] = {
+    "recorder": Recorder,
+    "recording": read_recording,
+    "replay": replay,
+    "repair": repair,
+    "structures": StructureTasks,
+    "tasks": lambda place: list(OwnTasks(place)),
+    "random tasks": RandomTasks.load,
+    "result": read_result,
+    "result of language models": ModelResult.read,
+    "audits": read_audits,
+    "questions": clarifying_questions,
+    "trained model": linked("model.json", trained),
+    "trained agent": linked("x.json", lambda folder: pretrained("x", folder)),
+    "prompts": linked("builder.txt", lambda folder: Prompts("builder", folder)),
+    "shared value": lambda place: SharedValue(place).change(lambda value: value),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes that have names")
+@pytest.mark.parametrize("name", READERS)
+def test_pipes_devices_and_folders_are_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They may block, or never end."""
-    os.mkfifo(tmp_path / "pipe")
-    for place in ("/dev/zero", tmp_path / "pipe"):
-        with pytest.raises(DataError, match="is a pipe or a device, expected a regular file"):
-            use(place)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    for place in (Path("/dev/zero"), Path("pipe")):
+        with pytest.raises(IgluMarlError):
+            READERS[name](place)
+    Path("folder").mkdir()
+    with pytest.raises(IgluMarlError):
+        READERS[name](Path("folder"))
+    assert Path("pipe").is_fifo()
 
 
 @pytest.mark.slow
 def test_exported_names_with_drawn_arguments() -> None:
     """The driver of `make trust`, for a few seconds: it calls many names, and finds nothing."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "benchmarks.trust", "names", "--amount", "5"],
-        cwd=Path(iglu_marl.__file__).parents[1],
+        [sys.executable, "-W", "ignore", "-m", "trust", "names", "--amount", "5"],
+        cwd=(root := Path(iglu_marl.__file__).parents[1]),
+        env={**os.environ, "PYTHONPATH": f"{root / 'tests'}{os.pathsep}{root}"},
         capture_output=True,
         text=True,
         timeout=300,

@@ -46,6 +46,7 @@ TOP_FILES = {
     "CHANGELOG.md",
     "CITATION.cff",
     "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
     "CONTRIBUTING.md",
     "Dockerfile",
     "requirements-container.txt",
@@ -231,9 +232,10 @@ def test_the_metadata_says_what_an_index_asks_for(root: Path, wheel: Path) -> No
     assert told["Requires-Python"] == ">=3.10"
     assert told["License-Expression"] == "MIT"
     assert told["Description-Content-Type"] == "text/markdown"
-    assert (told.get_payload() or told["Description"]).strip() == (root / "README.md").read_text(
-        "utf-8"
-    ).strip()
+    shown = (told.get_payload() or told["Description"]).strip()
+    described = runpy.run_path(str(root / "setup.py"))["described"]
+    readme = (root / "README.md").read_text("utf-8")
+    assert shown == described(readme, None, iglu_marl.__version__).strip()
     tables = project(root)["project"]
     assert set(told.get_all("Provides-Extra")) == set(tables["optional-dependencies"])  # type: ignore[index]
     assert "Typing :: Typed" in told.get_all("Classifier")
@@ -247,7 +249,10 @@ def test_the_metadata_says_what_an_index_asks_for(root: Path, wheel: Path) -> No
 def test_links_of_the_package_page_are_absolute_once_there_is_a_home(root: Path) -> None:
     described = runpy.run_path(str(root / "setup.py"))["described"]
     readme = (root / "README.md").read_text("utf-8")
-    assert described(readme, None, "1.2") == readme
+    assert not re.search(r"\]\((?!https?://|#)", described(readme, None, "1.2"))
+    assert (
+        described("![c](docs/c.png) [a](b.md), [d](https://d.e/f)", None, "1.2") == " a, [d](https://d.e/f)"
+    )
     text = described(
         "[a](docs/a.md#b) ![c](docs/c.png) [d](https://d.e/f) [g](#h)", "https://home/it/", "1.2"
     )
@@ -316,7 +321,9 @@ def test_every_dependency_has_a_lower_bound_and_no_upper_one(root: Path) -> None
     for entry in entries:
         if entry.startswith("iglu_marl["):
             continue
-        assert re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?>=[\d.]+(,!=[\d.]+)?", entry), entry
+        assert re.fullmatch(
+            r"[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?>=[\d.]+(,!=[\d.]+)?(; python_version >= '3\.\d+')?", entry
+        ), entry
 
 
 def test_the_licence_of_every_dependency_is_named(root: Path) -> None:
@@ -449,6 +456,22 @@ def test_ci_checks_with_the_development_tools_alone(root: Path) -> None:
     assert (
         steps.index("\nmake setup\n") < steps.index("\nmake check\n") < steps.index("pip install -q -e '.[")
     )
+
+
+def test_workflows_pin_what_they_run(root: Path) -> None:
+    """Actions by the hash of a commit, linters by their versions; tests run on pushes and pull requests."""
+    for path in (root / ".github" / "workflows").glob("*.yml"):
+        for used in re.findall(r"uses: (.*)", path.read_text("utf-8")):
+            assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v[\d.]+", used), path
+    yaml = pytest.importorskip("yaml")
+    flow = yaml.safe_load((root / ".github" / "workflows" / "test.yml").read_text("utf-8"))
+    assert {"push", "pull_request"} == flow[True].keys()  # YAML reads `on` as true
+    assert [name.partition("-")[0] for name in flow["jobs"]["test"]["strategy"]["matrix"]["system"]] == [
+        *("ubuntu", "macos", "windows")
+    ]
+    steps = (root / ".ci" / "run").read_text(encoding="utf-8")
+    for linter in ("import-linter", "mypy", "ruff"):
+        assert re.search(rf"\b{linter}==[\d.]+", steps)
 
 
 def test_a_release_is_tested_on_every_python_and_published_without_a_token(root: Path) -> None:

@@ -24,10 +24,12 @@ from iglu_marl.agents.learned.text import LENGTH, Vocabulary
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained, zoo
 from iglu_marl.core.files import atomic_write, write_text
 from iglu_marl.core.grid import NetAction
+from iglu_marl.core.parsing import MIB, parse_json, read_file
 from iglu_marl.data.situations import Situation
 
 FORMAT, VERSION = "iglu_marl edit model", 1
 DESCRIPTION, WEIGHTS = "model.json", "weights.pt"
+TENSOR_LIMIT = 4096 * MIB  # bytes
 
 
 @dataclass
@@ -143,8 +145,9 @@ class TrainedModel:
         if threads:
             torch.set_num_threads(threads)
         try:
-            described = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-            state = torch.load(path / WEIGHTS, map_location=device, weights_only=True)
+            described = parse_json(read_file(path / DESCRIPTION, 64 * MIB), DESCRIPTION)
+            content = io.BytesIO(read_file(path / WEIGHTS, TENSOR_LIMIT))
+            state = torch.load(content, map_location=device, weights_only=True)
             return cls.of(described, state, device)
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(

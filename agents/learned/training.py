@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import io
 import math
 import os
 import time
@@ -22,12 +23,13 @@ import numpy.typing as npt
 import torch
 
 from iglu_marl import ConfigError, DataError
-from iglu_marl.agents.learned.checkpoint import TrainedModel, save_tensors
+from iglu_marl.agents.learned.checkpoint import TENSOR_LIMIT, TrainedModel, save_tensors
 from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored
 from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, losses, tensors
 from iglu_marl.agents.learned.text import LENGTH, RIGHT, UNKNOWN, Vocabulary
 from iglu_marl.core.files import atomic_write, made_folder
+from iglu_marl.core.parsing import read_file
 from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.data.situations import Sample
 
@@ -219,7 +221,8 @@ class Training:
         """
         path = self.folder / CHECKPOINT
         try:
-            state = torch.load(path, map_location=self.config.device, weights_only=True)
+            content = io.BytesIO(read_file(path, TENSOR_LIMIT))
+            state = torch.load(content, map_location=self.config.device, weights_only=True)
             settings = state["settings"]
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(

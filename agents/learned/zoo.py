@@ -20,6 +20,7 @@ name. A card is an object with
 
 from __future__ import annotations
 
+import io
 import json
 import pkgutil
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ import numpy.typing as npt
 from iglu_marl import Agent, AgentError, DataError, Role
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import atomic_write, usable_path, write_text
+from iglu_marl.core.parsing import MIB, parse_json, read_file
 from iglu_marl.core.text import similar
 
 FOLDER = Path(__file__).with_name("weights")
@@ -64,7 +66,7 @@ class Pretrained:
         """Weights by name. Raises `DataError` if they are missing or damaged."""
         path = self.folder / f"{self.name}.npz"
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(io.BytesIO(read_file(path, 256 * MIB)), allow_pickle=False) as file:
                 return dict(file)
         except (OSError, ValueError, EOFError) as error:
             raise DataError(f"{path} holds no weights ({error!s:.200})") from None
@@ -125,10 +127,7 @@ def pretrained(name: str, folder: Path = FOLDER) -> Pretrained:
             f"pretrained agent {name!r} is unknown{similar(name, names)}, expected one of {', '.join(names)}"
         )
     path = folder / f"{name}.json"
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} holds no card ({error!s:.200})") from None
+    card = parse_json(read_file(path, MIB), str(path))
     check_card(card, str(path))
     return Pretrained(name, card, folder)
 

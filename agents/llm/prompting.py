@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 
-from iglu_marl import ConfigError, Utterance
+from iglu_marl import ConfigError, DataError, Utterance
+from iglu_marl.core.parsing import MIB, decoded, read_file
 from iglu_marl.core.text import strip_control
 
 _SECTION = re.compile(r"^\[\[(\w+)\]\][ ]*\n", re.MULTILINE)
@@ -43,9 +44,9 @@ class Prompts:
         if not path.exists():
             return  # the folder replaces only the other role's prompts
         try:
-            own = _sections(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} cannot be read: {error}") from None
+            own = _sections(decoded(read_file(path, MIB), f"{path}"))
+        except DataError as error:
+            raise ConfigError(f"{error}") from None
         for name, text in own.items():
             if name not in self._sections:
                 raise ConfigError(f"{path} has a section [[{name}]], expected: {', '.join(self._sections)}")

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from iglu_marl.benchmark.catalog import find
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.parsing import parse_json, wrap_errors
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 
 TOLERANCE = 1.2
 FORMAT, VERSION = "iglu_marl benchmark audit", 3
@@ -87,7 +87,7 @@ def read_audits(path: str | os.PathLike[str] = AUDITS) -> dict[str, Audit]:
     """
     place = f"{path} is no file of audits"
     with wrap_errors(place):
-        content: Any = parse_json(Path(path).read_bytes(), place)
+        content: Any = parse_json(read_file(Path(path), 512 * MIB), place)
         if content["format"] != FORMAT or content["version"] != VERSION:
             raise DataError(
                 f"format is {content['format']!r:.60}, version {content['version']!r}, expected {FORMAT!r}"

@@ -42,7 +42,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import do_jobs, each, slices
-from iglu_marl.core.parsing import parse_json, wrap_errors
+from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_errors
 from iglu_marl.core.schema import Entries, Field, check, some_text, whole
 from iglu_marl.core.task import Task
 from iglu_marl.core.versions import versions
@@ -627,11 +627,10 @@ def _recorded(path: Path, result: Result) -> list[str]:
     if result.recordings is None:
         return []
     games, expected = path.with_name(result.recordings.file), result.recordings.sha256
-    with wrap_errors(f"{games} cannot be read"):
-        content = games.read_bytes()
+    content = read_file(games, 4096 * MIB)
     if (found := hashlib.sha256(content).hexdigest()) != expected:
         raise DataError(f"the SHA-256 of {games} is {found}, expected {expected}")
-    lines = content.decode().splitlines()
+    lines = decoded(content, str(games)).splitlines()
     if len(lines) != result.recordings.games:
         raise DataError(f"{games} has {len(lines)} games, expected {result.recordings.games}")
     return lines

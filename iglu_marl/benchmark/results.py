@@ -20,7 +20,7 @@ from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core import schema
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
-from iglu_marl.core.parsing import parse_json, wrap_errors
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.evaluation.metrics import (
     Interval,
     bootstrap_statistic,
@@ -413,7 +413,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     """Read a result file. Raises `DataError` if the file is missing, damaged or of another format."""
     place = f"{path} is no result of the benchmark"
     with wrap_errors(place):
-        return Result.from_json(parse_json(Path(path).read_bytes(), place))
+        return Result.from_json(parse_json(read_file(Path(path), 512 * MIB), place))
 
 
 def iqm(scores: Sequence[Sequence[float]], **options: Any) -> Interval:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import json
@@ -26,12 +27,8 @@ PRIVATE = 0o600
 
 def opened(path: str | os.PathLike[str], how: str, mode: int | None = None) -> IO[bytes]:
     """Open a binary file, unbuffered. mode: permissions of a new file; None: those of the umask."""
-    return open(
-        path,
-        how,
-        buffering=0,
-        opener=lambda name, flags: os.open(name, flags, 0o666 if mode is None else mode),
-    )
+    permissions = 0o666 if mode is None else mode
+    return open(path, how, buffering=0, opener=lambda name, flags: os.open(name, flags, permissions))
 
 
 def private_folder(path: str | os.PathLike[str]) -> Path:
@@ -113,6 +110,9 @@ def atomic_write(
 ) -> Iterator[Path]:
     """Yield a temporary path beside `path`. Move it there at the end, or remove it after an error.
 
+    The new content is on the disk before the old one goes. A symbolic link stays and its target is replaced. A
+    read-only file is not replaced. A process that was forked inside leaves the file to its parent.
+
     Args:
         path: the file, which appears whole or not at all.
         error: raised instead of an `OSError`, such as a full disk; names the file.
@@ -120,19 +120,53 @@ def atomic_write(
 
     """
     final = usable_path(path, error)
+    owner = os.getpid()
+    if final.is_symlink():  # it stays, and leads to the new content
+        final = final.resolve()
     temporary = final.with_name(f".{final.stem}-{uuid.uuid4().hex[:8]}{final.suffix}")
     try:
-        if mode is None and final.is_file():
-            mode = stat.S_IMODE(final.stat().st_mode)
+        if final.is_file():
+            existing = stat.S_IMODE(final.stat().st_mode)
+            if not existing & 0o222:
+                raise PermissionError(errno.EACCES, "it is read-only")
+            mode = existing if mode is None else mode
         if mode is not None:
             opened(temporary, "xb", mode).close()
         yield temporary
-        temporary.replace(final)
+        if os.getpid() == owner:
+            with temporary.open("r+b") as file:
+                os.fsync(file.fileno())
+            temporary.replace(final)
+            _sync_folder(final.parent)
     except OSError as fault:
         raise error(f"{final} cannot be written: {error_reason(fault)}") from fault
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if os.getpid() == owner:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on the disk, where a system can open folders."""
+    with contextlib.suppress(OSError):
+        folder = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _recovered(folder: Path) -> Path:
+    """Undo what a killed `new_folder` has left, with a warning. Return where it puts the old folder aside."""
+    aside = folder.with_name(f".{folder.name}.old") if folder.name else folder / ".old"
+    if not aside.exists():
+        return aside
+    if folder.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+    else:
+        aside.rename(folder)
+    warnings.warn(f"a process was killed while it replaced {folder}, which is whole again", stacklevel=4)
+    return aside
 
 
 @contextlib.contextmanager
@@ -147,6 +181,9 @@ def new_folder(
 ) -> Iterator[Path]:
     """Yield a temporary folder beside `path`. Move it there at the end, or remove it after an error.
 
+    The old folder is renamed, and deleted when the new one has its name. What a killed process has left is undone by
+    the next call, with a warning. A process that was forked inside leaves the folder to its parent.
+
     Args:
         path: a folder that is missing or empty.
         overwrite: whether to replace a folder that has a file `marker` with the text `holds`; None: not offered.
@@ -159,6 +196,10 @@ def new_folder(
     folder = usable_path(path, error, named=False)
     if folder.exists() and not folder.is_dir():
         raise error(f"{folder} is a file, expected a folder")
+    try:
+        aside = _recovered(folder)
+    except OSError as fault:
+        raise error(f"{folder} cannot be written: {error_reason(fault)}") from fault
     if folder.is_dir() and any(folder.iterdir()):
         if not overwrite:
             choice = "" if overwrite is None else ", or overwrite=True"
@@ -167,18 +208,26 @@ def new_folder(
         if not found.is_file() or holds not in found.read_text(encoding="utf-8", errors="replace"):
             what = f"has no {marker}" + (f" with {holds!r}" if holds else "")
             raise error(f"{folder} {what}: it is not overwritten, since it may be something else")
+    owner, moved = os.getpid(), False
     beside = usable_path(folder, error).with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
     try:
         beside.parent.mkdir(parents=True, exist_ok=True)
         beside.mkdir(mode=0o700 if private else 0o777)
         yield beside
-        if folder.exists():
-            shutil.rmtree(folder)
-        os.replace(beside, folder)
+        if os.getpid() == owner:
+            if folder.exists():
+                os.replace(folder, aside)
+                moved = True
+            os.replace(beside, folder)
+            _sync_folder(folder.parent)
     except OSError as fault:
         raise error(f"{folder} cannot be written: {error_reason(fault)}") from fault
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        if os.getpid() == owner:
+            if moved and not folder.exists():
+                os.replace(aside, folder)
+            for rest in (beside, aside) if moved else (beside,):
+                shutil.rmtree(rest, ignore_errors=True)
 
 
 def write_text(
@@ -215,7 +264,8 @@ def json_line(content: Mapping[str, Any]) -> bytes:
 class JsonLines:
     """A file of JSON lines for one process at a time. Each line is written whole or not at all.
 
-    The file is locked until `close` or the end of the process. `.<name>.owner` beside it names the owner.
+    `.<name>.lock` beside it is locked until `close` or the end of the process; `.<name>.owner` names the owner. A
+    forked process is another one: it can close its copy, and changes nothing.
 
     Raises:
         DataError: if another process has the file, or it cannot be opened or written.
@@ -226,45 +276,58 @@ class JsonLines:
         self.path = usable_path(path)
         if self.path.is_fifo() or self.path.is_char_device():
             raise DataError(f"{self.path} is a pipe or a device, expected a regular file")
-        self._owner = self.path.with_name(f".{self.path.name}.owner")
+        self._process = os.getpid()
         with self._wrap_errors():
+            real = self.path.resolve()
             # Unbuffered and appending: each line is one write at the end of the file.
             self._file = opened(self.path, "a+b", mode)
         try:
-            self._lock()
+            self._lock(real)
         except BaseException:
             self._file.close()
             raise
 
     @contextlib.contextmanager
     def _wrap_errors(self) -> Iterator[None]:
+        if not self.is_owner:
+            raise DataError(
+                f"{self.path} is being written by process {self._process}, of which this one is a fork; "
+                "choose another file"
+            )
         try:
             yield
         except OSError as error:
             raise DataError(f"{self.path} cannot be written: {error_reason(error)}") from error
 
-    def _lock(self) -> None:
-        # The kernel's lock on the file itself: it leaves nothing behind, and ends with the process.
-        import fcntl
+    @property
+    def is_owner(self) -> bool:
+        """Whether this process has opened the file, and not one that it was forked from."""
+        return self._process == os.getpid()
 
+    def _lock(self, real: Path) -> None:
+        from filelock import FileLock, Timeout
+
+        owner = real.with_name(f".{real.name}.owner")
+        lock = FileLock(real.with_name(f".{real.name}.lock"), timeout=0, thread_local=False)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            lock.acquire()
+        except Timeout:
             try:
-                owner = self._owner.read_text(encoding="utf-8", errors="replace")[:200]
+                holder = owner.read_text(encoding="utf-8", errors="replace")[:200]
             except OSError:
-                owner = "another process"
+                holder = "another process"
             raise DataError(
-                f"{self.path} is being written by {owner}; wait until it has ended, or choose another file"
+                f"{self.path} is being written by {holder}; wait until it has ended, or choose another file"
             ) from None
-        except OSError as error:
+        except (OSError, NotImplementedError) as error:
             warnings.warn(
-                f"{self.path} cannot be locked ({error_reason(error)}): nothing else may write to it",
-                stacklevel=4,
+                f"{self.path} cannot be locked ({error}): nothing else may write to it", stacklevel=4
             )
-        self._release = weakref.finalize(self, _release, self._file, self._owner)  # at the latest at the end
+        self._release = weakref.finalize(self, _release, self._process, self._file, lock, owner)
+        self._release.atexit = False
+        atexit.register(self._release)  # at the latest; registered last, so before filelock frees its locks
         with contextlib.suppress(OSError):
-            self._owner.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+            owner.write_text(f"process {self._process} on {socket.gethostname()}", encoding="utf-8")
 
     def read(self) -> bytes:
         """Return the content of the file."""
@@ -290,15 +353,24 @@ class JsonLines:
                     self._file.truncate(os.fstat(self._file.fileno()).st_size - written)
                 raise
 
+    def sync(self) -> None:
+        """Wait until all lines are on the disk."""
+        with self._wrap_errors():
+            os.fsync(self._file.fileno())
+
     def close(self) -> None:
         """Close and unlock the file. May be called more than once."""
         self._release()
+        atexit.unregister(self._release)
 
 
-def _release(file: IO[bytes], owner: Path) -> None:
-    import fcntl
-
-    with contextlib.suppress(OSError):
-        owner.unlink(missing_ok=True)
-        fcntl.flock(file, fcntl.LOCK_UN)  # also where a forked process has the file open
+def _release(process: int, file: IO[bytes], lock: Any, owner: Path) -> None:
     file.close()
+    if process != os.getpid():  # a fork has the lock of its parent
+        return
+    if lock.is_locked:
+        with contextlib.suppress(OSError):
+            owner.unlink(missing_ok=True)
+            # Before the release: filelock looks whether the file that it has locked still has its name.
+            Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -207,64 +208,64 @@ def _in_processes(
 ) -> Iterator[tuple[int, Result]]:
     context = multiprocessing.get_context("spawn")  # forks inherit locks of threads
     receiving, sending = context.Pipe(duplex=False)
-    with tempfile.TemporaryDirectory() as folder:
-        shared = _Shared(make, context.Queue(), sending, context.Lock(), context.Event(), folder)
-        pool = ProcessPoolExecutor(
-            processes, mp_context=context, initializer=_start_process, initargs=(shared,)
-        )
-        serving = [pool.submit(_serve, at_once) for _ in range(processes)]
-        sending.close()  # so that the pipe ends with the processes
-        open_jobs: dict[int, None] = {}  # numbers of jobs whose result was not yielded
-        results: dict[int, Result] = {}
+    owner, folder = os.getpid(), tempfile.mkdtemp()
+    shared = _Shared(make, context.Queue(), sending, context.Lock(), context.Event(), folder)
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_start_process, initargs=(shared,))
+    serving = [pool.submit(_serve, at_once) for _ in range(processes)]
+    sending.close()  # so that the pipe ends with the processes
+    open_jobs: dict[int, None] = {}  # numbers of jobs whose result was not yielded
+    results: dict[int, Result] = {}
 
-        def yielded(most_open: int) -> Iterator[tuple[int, Result]]:
-            """Yield results until no more than `most_open` jobs are open."""
-            while len(open_jobs) > most_open:
-                if any(future.done() and future.exception() is not None for future in serving):
-                    raise _Ended
-                if not receiving.poll(_POLL_S):
-                    continue
-                number, result = receiving.recv()
-                results[number] = result
-                for number in list(open_jobs if in_order else results):
-                    if number not in results:
-                        break
-                    del open_jobs[number]
-                    yield number, results.pop(number)
-
-        def end() -> Iterator[tuple[int, Result]]:
-            """Stop the processes, and yield the results of the jobs that were under way."""
-            shared.stopped.set()
-            for _ in serving:
-                shared.jobs.put(None)
-            while not all(future.done() for future in serving) or receiving.poll():
-                try:
-                    if receiving.poll(_POLL_S):
-                        yield receiving.recv()
-                except EOFError:  # all processes were killed
+    def yielded(most_open: int) -> Iterator[tuple[int, Result]]:
+        """Yield results until no more than `most_open` jobs are open."""
+        while len(open_jobs) > most_open:
+            if any(future.done() and future.exception() is not None for future in serving):
+                raise _Ended
+            if not receiving.poll(_POLL_S):
+                continue
+            number, result = receiving.recv()
+            results[number] = result
+            for number in list(open_jobs if in_order else results):
+                if number not in results:
                     break
+                del open_jobs[number]
+                yield number, results.pop(number)
 
-        try:
-            for number, job in enumerate(jobs):
-                open_jobs[number] = None
-                shared.jobs.put((number, job))
-                yield from yielded((at_once + 1) * processes - 1)
-            for _ in serving:
-                shared.jobs.put(None)
-            yield from yielded(0)
-        except (_Ended, EOFError, KeyboardInterrupt):
-            yield from results.items()
-            yield from end()
-            for future in serving:
-                future.result()
-            raise
-        finally:
+    def end() -> Iterator[tuple[int, Result]]:
+        """Stop the processes, and yield the results of the jobs that were under way."""
+        shared.stopped.set()
+        for _ in serving:
+            shared.jobs.put(None)
+        while not all(future.done() for future in serving) or receiving.poll():
+            try:
+                if receiving.poll(_POLL_S):
+                    yield receiving.recv()
+            except EOFError:  # all processes were killed
+                break
+
+    try:
+        for number, job in enumerate(jobs):
+            open_jobs[number] = None
+            shared.jobs.put((number, job))
+            yield from yielded((at_once + 1) * processes - 1)
+        for _ in serving:
+            shared.jobs.put(None)
+        yield from yielded(0)
+    except (_Ended, EOFError, KeyboardInterrupt):
+        yield from results.items()
+        yield from end()
+        for future in serving:
+            future.result()
+        raise
+    finally:
+        if os.getpid() == owner:  # a forked process shares the queues and the folder, but not the jobs
             for _ in end():
                 pass
             pool.shutdown(cancel_futures=True)
             shared.jobs.close()
             shared.jobs.cancel_join_thread()  # nobody takes what is left
             receiving.close()
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Ended(Exception):

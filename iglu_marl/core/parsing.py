@@ -12,6 +12,7 @@ import json
 import lzma
 import os
 import re
+import stat
 import struct
 import tokenize
 import zipfile
@@ -122,12 +123,13 @@ def read_file(path: Path, limit: int, error: type[IgluMarlError] = DataError, *,
 
     """
     with wrap_errors(str(path), error):
-        if path.is_fifo() or path.is_char_device():  # it may block, or never end
-            raise error(f"{path} is a pipe or a device, expected a regular file")
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > limit:
-                raise error(too_large(str(path), size, limit))
+        without_waiting = getattr(os, "O_NONBLOCK", 0)
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | without_waiting)) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):  # it may block, or never end
+                raise error(f"{path} is a pipe or a device, expected a regular file")
+            if status.st_size > limit:
+                raise error(too_large(str(path), status.st_size, limit))
             content = file.read(limit + 1)
         if len(content) > limit:
             raise error(too_large(str(path), len(content), limit))

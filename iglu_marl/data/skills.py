@@ -14,6 +14,7 @@ from pathlib import Path
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import usable_path
+from iglu_marl.core.parsing import MIB, read_file
 from iglu_marl.data.packs.cache import pack_folder
 from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE, SKILLS_FILE
 
@@ -60,7 +61,7 @@ def _file_in(place: Path) -> Path | None:
 def _read(path: Path, changed_ns: int) -> dict[str, tuple[str, ...]]:
     """Read a file of labels. changed_ns: when it was changed, so that it is read again."""
     labels = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    for number, line in enumerate(read_file(path, MIB).decode("utf-8", "replace").splitlines(), 1):
         if not line.strip():
             continue
         match = _LINE.fullmatch(line)

@@ -239,7 +239,7 @@ def write_tasks(path: str | os.PathLike[str], tasks: Tasks) -> int:
 
     """
     count = 0
-    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for name, entry, labels, clear in labelled(tasks):
             row = {"id": name, **entry_fields(entry)}
             row |= {label: value for label, value in labels.items() if value not in (None, "")}

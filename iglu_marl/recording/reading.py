@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.files import JsonLines, atomic_write, usable_path
+from iglu_marl.core.files import JsonLines, atomic_write, json_line, usable_path
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.game.episode import WorldEdit
@@ -21,6 +21,7 @@ from iglu_marl.recording.games import make_game
 from iglu_marl.recording.values import (
     FORMAT,
     VERSION,
+    chained_line,
     checked_link,
     from_json,
     player_of,
@@ -126,8 +127,8 @@ def _parsed(row: bytes, place: str) -> dict[str, Any] | None:
 
 
 class _Episodes:
-    def __init__(self, file: Path, verify: bool = True) -> None:
-        self.file, self.verify = file, verify
+    def __init__(self, file: Path, verify: bool = True, ordered: bool = True) -> None:
+        self.file, self.verify, self.ordered = file, verify, verify and ordered
         self.found: list[Recording] = []
         self._controls: dict[str, Any] | None = None
 
@@ -138,6 +139,12 @@ class _Episodes:
             if "format" in line:
                 begun = Recording(self.file, number, line)
                 begun.chain = self._chain_of(line, row, "")
+                previous = found[-1].chain if found else ""
+                if self.ordered and line.get("previous", previous) != previous:  # before 0.4: without
+                    raise DataError(
+                        "an episode before this one is missing, was added or moved (verify=False skips the "
+                        "comparison; `repair` accepts the order)"
+                    )
                 found.append(begun)
                 self._controls = None
                 return
@@ -160,14 +167,6 @@ class _Episodes:
         """Return the `chain` of a line, checked if hashes are to be verified."""
         return checked_link(row, previous) if self.verify else str(line.get("chain"))
 
-    def skip(self, number: int, row: bytes, following: dict[str, Any] | None, ended: bool) -> None:
-        """Skip the incomplete end of an episode. Raises `DataError` if the line is damaged instead.
-
-        following: the next line; a header at the end of the file. ended: whether the line has a line feed.
-        """
-        if ended or following is None or "format" not in following or _WHOLE.search(row):
-            raise DataError(f"{self.file}, line {number}: the line is {row[:60]!r}, expected a JSON object")
-
 
 _WHOLE = re.compile(rb',"chain":"[0-9a-f]{32}"}')  # the end of a line; what comes after it is damage
 
@@ -184,27 +183,54 @@ def read_recording(path: str | os.PathLike[str], *, verify: bool = True) -> list
             of a version before 0.3 or a later one than this.
 
     """
-    episodes = _Episodes(Path(path), verify)
-    content = read_file(episodes.file, FILE_LIMIT)
+    file = Path(path)
+    return _episodes(file, read_file(file, FILE_LIMIT), verify)[0]
+
+
+def _episodes(file: Path, content: bytes, verify: bool = True) -> tuple[list[Recording], int]:
+    """Return the episodes, and the number of bytes before an incomplete last line."""
+    episodes, whole = _Episodes(file, verify), len(content)
     rows = _rows(content)
-    parsed = [_parsed(row, str(path)) for row in rows]
-    for number, (row, line) in enumerate(zip(rows, parsed, strict=True), start=1):
-        last = number == len(rows)
+    for number, row in enumerate(rows, start=1):
+        line = _parsed(row, str(file))
         if line is not None:
-            episodes.take(number, line, row)
+            episodes.take(number, line, row.removesuffix(b"\r"))
+        elif number < len(rows) or content.endswith(b"\n") or _WHOLE.search(row):
+            raise DataError(f"{file}, line {number}: the line is {row[:60]!r}, expected a JSON object")
         else:
-            following = {"format": FORMAT} if last else parsed[number]
-            episodes.skip(number, row, following, not last or content.endswith(b"\n"))
+            whole -= len(row)
     if not episodes.found:
-        raise DataError(f"{path} has no episode of a recording")
-    return episodes.found
+        raise DataError(f"{file} has no episode of a recording")
+    return episodes.found, whole
+
+
+def begin_appending(lines: JsonLines) -> str:
+    """Prepare a recording for more lines. Return the hash of its last line, "" for a new one.
+
+    Raises `DataError`, and writes nothing, if it is damaged or no recording.
+    """
+    content = lines.read()
+    begun = json_line({"format": FORMAT})[:20].startswith(content[:20])
+    if begun and b"\n" not in content and _parsed(content, "") is None:
+        lines.cut(0)  # an incomplete header
+        return ""
+    if FORMAT.encode() not in content.partition(b"\n")[0]:
+        raise DataError(
+            f"{lines.path} is not a recording, expected one or an empty file; nothing was written"
+        )
+    with wrap_errors(f"{lines.path} cannot be appended to, see `repair`"):
+        episodes, whole = _episodes(lines.path, content)
+    lines.cut(whole)
+    if not content[:whole].endswith(b"\n"):
+        lines.append(b"\n")
+    return episodes[-1].chain
 
 
 @dataclass(frozen=True)
 class Repaired:
     """Result of `repair`: counts of episodes and lines kept, numbers of lost lines, new name of the damaged file.
 
-    `damaged` is None if nothing was lost; the file is then unchanged.
+    `damaged` is None if the file is unchanged.
     """
 
     episodes: int
@@ -216,7 +242,8 @@ class Repaired:
 def repair(path: str | os.PathLike[str]) -> Repaired:
     """Remove damaged lines from a recording, and the lines after them in the same episode.
 
-    Moves cannot be replayed without the moves before. The damaged file is kept as `<name>.damaged`.
+    Moves cannot be replayed without the moves before. Lines after a lost one, and episodes in another order, get new
+    hashes. The damaged file is kept as `<name>.damaged`.
 
     Raises:
         DataError: if no episode can be read (the file is then unchanged), `<name>.damaged` exists, or another process
@@ -229,8 +256,9 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
     read_file(file, FILE_LIMIT)
     with contextlib.closing(JsonLines(file)) as lines:
         content = lines.read()
-        rows, episodes = _rows(content), _Episodes(file)
-        kept: list[bytes] = []
+        rows, episodes = _rows(content), _Episodes(file, ordered=False)
+        kept: list[bytes] = []  # the lines from the first change on, with new hashes
+        chain = ""
         lost: list[int] = []
         whole = 0  # unchanged bytes
         broken = False
@@ -239,13 +267,21 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
             try:
                 if line is None or (broken and "format" not in line):
                     raise DataError("a line after a damaged one")
-                episodes.take(number, line, row)
+                episodes.take(number, line, row.removesuffix(b"\r"))
             except DataError:
                 broken = True
                 lost.append(number)
                 continue
             broken = False
-            if lost or whole + len(row) == len(content):  # the line feed of the last line is missing
+            if lost or kept or line.get("previous", chain) != chain:
+                relinked = {key: value for key, value in line.items() if key != "chain"}
+                if "previous" in line:
+                    relinked["previous"] = chain
+                row, chain = chained_line(relinked, "" if "format" in line else chain)
+                kept.append(row)
+                continue
+            chain = episodes.found[-1].chain
+            if whole + len(row) == len(content):  # the line feed of the last line is missing
                 kept.append(row + b"\n")
             else:
                 whole += len(row) + 1
@@ -265,20 +301,8 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
 
 
 _HEADER_KEYS = (
-    *(
-        "view",
-        "config",
-        "controls",
-        "seed",
-        "task",
-        "pose",
-        "recorded",
-        "observes",
-        "heard",
-        "agents",
-        "note",
-    ),
-    *("versions", "layout", "state"),
+    *("view", "config", "controls", "seed", "task", "pose", "recorded"),
+    *("observes", "heard", "agents", "note", "versions", "layout", "state"),
 )
 _HEADER = {
     "config": dict,
@@ -306,14 +330,12 @@ def _checked(line: dict[str, Any], key: str, kinds: Mapping[str, Any]) -> dict[s
     return value
 
 
-def _type_names(kind: Any) -> str:
-    return " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
-
-
 def _check_kinds(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
     for name, kind in kinds.items():
         if name in value and not isinstance(value[name], kind):
-            raise DataError(f"{name} is {value[name]!r:.60}, expected {_type_names(kind)}")
+            types = kind if isinstance(kind, tuple) else (kind,)
+            expected = " or ".join(each.__name__ for each in types)
+            raise DataError(f"{name} is {value[name]!r:.60}, expected {expected}")
 
 
 def _check_header(line: dict[str, Any]) -> None:

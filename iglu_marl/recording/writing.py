@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import gymnasium
@@ -13,15 +12,15 @@ from pettingzoo import AECEnv
 from pettingzoo.utils import BaseParallelWrapper, BaseWrapper
 
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, DataError, StateError
-from iglu_marl.core.files import PRIVATE, JsonLines, json_line
+from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.files import PRIVATE, JsonLines
 from iglu_marl.core.versions import versions
 from iglu_marl.envs.live import LiveGame, Tick, as_actions
 from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.episode import Episode, WorldEdit
 from iglu_marl.game.seats import players_of
 from iglu_marl.recording.games import observes
-from iglu_marl.recording.reading import read_recording
+from iglu_marl.recording.reading import begin_appending, read_recording
 from iglu_marl.recording.replaying import resumed
 from iglu_marl.recording.rollout import Player, Trajectory, own_rewards
 from iglu_marl.recording.values import (
@@ -54,8 +53,8 @@ class Recorder:
     """Writes each move of a game to a file, one line per move.
 
     Use it as `play(env, agents, on_step=recorder)`, or as `env = recorder.wrap(env)` in any loop. Each reset starts a
-    new episode in the file. An existing recording is appended to. Each line is written at once. The file is locked
-    until `close`, which a `with` block calls.
+    new episode in the file. An existing recording is appended to. Each line is written at once, and is on the disk at
+    the end of its episode. The file is locked until `close`, which a `with` block calls.
 
     Args:
         path: the file.
@@ -64,7 +63,7 @@ class Recorder:
         private: whether only the owner may read a new file.
 
     Raises:
-        DataError: if the file cannot be written, is not a recording, or is locked by another process.
+        DataError: if the file cannot be written, is damaged or not a recording, or is locked by another process.
 
     """
 
@@ -95,21 +94,12 @@ class Recorder:
         self._edits: list[WorldEdit] = []  # of the episode; those after `_edits_written` are not in the file
         self._edits_written = 0
         self._returns: dict[str, float] = {}
-        self._chain = ""  # of the last line
-        self._file: JsonLines | None = self._opened(PRIVATE if private else None)
-
-    def _opened(self, mode: int | None) -> JsonLines:
-        file = JsonLines(self.path, mode)
-        content = file.read()
-        first, whole = content.partition(b"\n")[0], content.rfind(b"\n") + 1
-        begun = json_line({"format": FORMAT}).startswith(first[:20])  # a header, or an incomplete one
-        if not begun and not (whole and FORMAT.encode() in first):
-            file.close()
-            raise DataError(
-                f"{self.path} is not a recording, expected one or an empty file; nothing was written"
-            )
-        file.cut(whole)  # remove an incomplete last line
-        return file
+        self._file: JsonLines | None = JsonLines(self.path, PRIVATE if private else None)
+        try:
+            self._chain = begin_appending(self._file)  # of the last line
+        except BaseException:
+            self._file.close()
+            raise
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._file is None:
@@ -155,11 +145,12 @@ class Recorder:
         self._returns, self._open_episode = {}, True
         self.episodes += 1
         heard = [part.text for part in episode.dialogue] if self._live else None
-        self._chain = ""
+        previous, self._chain = self._chain, ""
         self._write(
             {
                 "format": FORMAT,
                 "version": VERSION,
+                "previous": previous,
                 "view": view,
                 "config": config_to_json(episode.played_config),
                 "controls": controls_to_json(episode.controls),
@@ -268,6 +259,8 @@ class Recorder:
             facts["edits"] = edits
         self._write({"end": facts})
         self._open_episode = False
+        if self._file is not None:
+            self._file.sync()
 
     def wrap(self, env: Any) -> Any:
         """Wrap an environment (AEC, parallel, live or Gymnasium) so that its moves are recorded."""
@@ -282,16 +275,15 @@ class Recorder:
     def close(self) -> None:
         """Close the file. May be called more than once."""
         if self._file is not None:
-            self._write_edits()
+            if self._file.is_owner:
+                self._write_edits()
             self._file.close()
             self._file = None
 
     def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

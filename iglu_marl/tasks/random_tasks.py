@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import numpy as np
 from iglu_marl.core.errors import DataError, TaskError
 from iglu_marl.core.files import atomic_write, usable_path
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE, BlockGrid
-from iglu_marl.core.parsing import parse_json, wrap_errors
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.tasks.source import TaskSource
 
@@ -193,7 +195,7 @@ class RandomTasks(TaskSource):
             raise DataError(f"{path} does not exist; expected a file written by RandomTasks.dump")
         place = f"{path} is not a file of RandomTasks.dump"
         with wrap_errors(place):
-            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+            with np.load(io.BytesIO(read_file(Path(path), 1024 * MIB)), allow_pickle=False) as file:
                 about = parse_json(str(file["about"]), place)
                 grids = file["grids"]
             if about["format"] != _FORMAT:

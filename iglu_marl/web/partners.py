@@ -68,7 +68,8 @@ def _get_ready() -> None:
     """Initialise a process in which agents think."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the server, which ends its processes
-    os.nice(NICENESS)
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(NICENESS)
     warm_up()
 
 

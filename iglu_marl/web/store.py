@@ -150,7 +150,7 @@ class Store:
             sql.event.listen(self._engine, "connect", _prepare_sqlite)
             _make_private(self._engine.url.database)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._owned = contextlib.ExitStack()
+        self._owned, self._process = contextlib.ExitStack(), os.getpid()
         self._lock: FileLock | _AdvisoryLock | None = None
         with in_words(f"the database {url!r:.80} cannot be opened"), contextlib.ExitStack() as stack:
             stack.callback(self.close)
@@ -209,7 +209,9 @@ class Store:
         path.chmod(PRIVATE)
 
     def close(self) -> None:
-        """Finish pending calls, and close the database."""
+        """Finish pending calls, and close the database. Does nothing in a forked process, whose parent has it."""
+        if self._process != os.getpid():
+            return
         self._thread.shutdown()
         self._owned.close()
         self._engine.dispose()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,6 +23,8 @@ from iglu_marl.core.files import (
     private_folder,
     write_text,
 )
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 
 
 @pytest.fixture(autouse=True)
@@ -92,3 +98,146 @@ def test_what_can_be_written_is_known_before(
             check_writable(name, **form)
     assert {path.name for path in tmp_path.iterdir()} == {"old", "there"}
     assert not list(Path("there").iterdir())
+
+
+def test_a_link_leads_to_the_new_content(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link.txt"
+    link.symlink_to(write_text(tmp_path / "real" / "a.txt", "1"))
+    write_text(link, "2")
+    assert link.is_symlink()
+    assert (tmp_path / "real" / "a.txt").read_text() == "2"
+
+
+def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "a.txt", "1")
+    path.chmod(0o444)
+    with pytest.raises(DataError, match=r"a\.txt cannot be written: it is read-only"):
+        write_text(path, "2")
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("a.txt", "1")]
+
+
+FORKED = """
+import os, sys, warnings
+from contextlib import nullcontext
+from pathlib import Path
+import iglu_marl
+from iglu_marl.core.files import JsonLines, atomic_write, new_folder
+from iglu_marl.evaluation.log import RowLog
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+ends, folder = sys.argv[1], Path(sys.argv[2])
+owner = os.getpid()
+
+def fork(*opened):
+    if (child := os.fork()) == 0:
+        if ends == "close":
+            for file in opened:
+                file.close()
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+env = iglu_marl.raw_env()
+recorder = iglu_marl.Recorder(folder / "recording.jsonl")
+recorder.wrap(env).reset(seed=0)
+lines = JsonLines(folder / "lines.jsonl")
+log = RowLog(folder / "log.jsonl", {}, form=("a", 1), what="tests", from_json=int, to_json=dict)
+with atomic_write(folder / "file.txt") as file, new_folder(folder / "new", marker="a") as new:
+    file.write_text("whole")
+    (new / "a").write_text("whole")
+    fork(recorder, lines, log)
+    assert file.exists() and new.exists()
+for name in ("recording", "lines", "log"):
+    try:
+        JsonLines(folder / f"{name}.jsonl")
+    except iglu_marl.DataError as error:
+        assert f"process {owner}" in str(error)
+    else:
+        raise AssertionError(name)
+for opened in (recorder, lines, log):
+    opened.close()
+"""
+
+
+@needs_fork
+@pytest.mark.parametrize("ends", ["exit", "close"])
+def test_a_forked_process_is_not_the_owner(ends: str, tmp_path: Path) -> None:
+    """Its end frees no lock of its parent, and removes no file or folder."""
+    command = [sys.executable, "-c", FORKED, ends, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {entry.name for entry in tmp_path.iterdir()} == {
+        *("file.txt", "new", "lines.jsonl", "log.jsonl", "recording.jsonl")
+    }
+
+
+@needs_fork
+def test_a_forked_process_cannot_write(tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "a.jsonl")
+    lines.append({"n": 1})
+
+    def write(result: multiprocessing.queues.SimpleQueue[str]) -> None:
+        try:
+            lines.append({"n": 2})
+        except DataError as error:
+            result.put(str(error))
+
+    context = multiprocessing.get_context("fork")
+    result = context.SimpleQueue()
+    (child := context.Process(target=write, args=(result,))).start()
+    child.join()
+    assert f"is being written by process {os.getpid()}, of which this one is a fork" in result.get()
+    lines.append({"n": 3})
+    lines.close()
+    assert lines.path.read_bytes() == b'{"n":1}\n{"n":3}\n'
+
+
+KILLED = """
+import os, sys
+from contextlib import nullcontext
+from pathlib import Path
+from iglu_marl.core import files
+
+calls, kill_at, folder = 0, int(sys.argv[1]), Path(sys.argv[2])
+
+def counted(call):
+    def run(*arguments, **options):
+        global calls
+        calls += 1
+        if calls == kill_at:
+            os._exit(9)
+        return call(*arguments, **options)
+    return run
+
+for name in ("replace", "unlink", "rmdir", "fsync"):
+    setattr(os, name, counted(getattr(os, name)))
+with files.new_folder(folder, overwrite=True, marker="m", holds="old") as new:
+    for number in range(5):
+        (new / f"{number}").write_text("new")
+    (new / "m").write_text("old")
+print(calls)
+"""
+
+
+def test_a_folder_is_whole_wherever_its_replacement_is_killed(tmp_path: Path) -> None:
+    """Before each call that changes a folder: the old or the new one is whole, also after the next call."""
+    folder, calls = tmp_path / "data", 0
+    while True:
+        calls += 1
+        with new_folder(folder, overwrite=True, marker="m", holds="old") as old:
+            for number in range(5):
+                (old / f"{number}").write_text("old")
+            (old / "m").write_text("old")
+        command = [sys.executable, "-c", KILLED, str(calls), str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        whole = [path for path in (folder, folder.with_name(".data.old")) if len(list(path.glob("*"))) == 6]
+        assert whole, calls
+        if done.returncode == 0:
+            break
+        assert done.returncode == 9, done.stderr
+        aside = folder.with_name(".data.old").exists()
+        warned = pytest.warns(UserWarning, match="was killed while it replaced") if aside else nullcontext()
+        with warned, new_folder(folder, overwrite=True, marker="m", holds="old") as new:
+            (new / "m").write_text("old")
+            assert len(list(folder.iterdir())) == 6
+    assert calls > 6

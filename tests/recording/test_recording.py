@@ -495,7 +495,7 @@ def test_differences_of_every_kind(
 
 def test_no_flipped_bit_goes_unseen(recorded: bytes, tmp_path: Path) -> None:
     """The bits of a file with two episodes: places at random, all line feeds, the ends of the episodes."""
-    path, content = tmp_path / "flipped.jsonl", recorded + recorded
+    path, content = tmp_path / "flipped.jsonl", b"".join(many(recorded))
     rng = np.random.default_rng(7)
     feeds = [place for place, byte in enumerate(content) if byte == ord("\n")]
     ends = [feed - back for feed in (feeds[-1], feeds[len(feeds) // 2 - 1]) for back in range(1, 30)]
@@ -527,8 +527,9 @@ def test_a_changed_line_is_found_by_all_readers(
     for read in (read_recording, replay):
         with pytest.raises(DataError, match=r"changed\.jsonl, line \d+: the line was changed"):
             read(path)
-    with Recorder(path) as recorder, pytest.raises(DataError, match=r"changed\.jsonl, line"):
-        recorder.resume()
+    with pytest.raises(DataError, match=r"changed\.jsonl cannot be appended to, see `repair`"):
+        Recorder(path)
+    assert path.read_bytes() == content
     assert invoke("replay", str(path)).exit_code != 0
     assert replay(path, verify=False).turns
 
@@ -538,11 +539,40 @@ def test_a_line_cannot_be_left_out_or_moved(recorded: bytes, tmp_path: Path) -> 
     for content in (
         lines[:-2] + lines[-1:],
         [*lines[:-1], lines[-1], lines[-1]],
-        [*lines, lines[0], lines[-1]],
     ):
         path.write_bytes(b"".join(content))
         with pytest.raises(DataError, match="was changed, or one before it is missing"):
             read_recording(path)
+
+
+def many(recorded: bytes, episodes: int = 2) -> list[bytes]:
+    """The episodes of a file that has a game several times."""
+    content = chained([json.loads(line) for line in recorded.splitlines() * episodes])
+    size = len(recorded.splitlines())
+    lines = content.splitlines(keepends=True)
+    return [b"".join(lines[first : first + size]) for first in range(0, len(lines), size)]
+
+
+@pytest.mark.parametrize("order", [[1], [0, 2], [0, 0, 1], [0, 1, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2]])
+def test_an_episode_cannot_be_left_out_doubled_or_moved(
+    recorded: bytes, order: list[int], tmp_path: Path
+) -> None:
+    path, episodes = tmp_path / "moved.jsonl", many(recorded, 3)
+    path.write_bytes(b"".join(episodes))
+    assert len(read_recording(path)) == 3
+    path.write_bytes(content := b"".join(episodes[number] for number in order))
+    with pytest.raises(
+        DataError, match=r"line \d+: an episode before this one is missing, was added or moved"
+    ):
+        read_recording(path)
+    with pytest.raises(DataError, match="see `repair`"):
+        Recorder(path)
+    assert path.read_bytes() == content
+    assert len(read_recording(path, verify=False)) == len(order)
+    assert repair(path).lost == []
+    assert [len(episode.moves) for episode in read_recording(path)] == [recorded.count(b"\n") - 2] * len(
+        order
+    )
 
 
 @pytest.mark.parametrize(
@@ -605,14 +635,15 @@ def test_garbage_in_the_middle_is_no_cut(recorded: bytes, tmp_path: Path) -> Non
 def test_a_damaged_recording_is_repaired(recorded: bytes, damage: Any, tmp_path: Path) -> None:
     """Each episode is there to its first damaged line, the next one whole, and both replay; the old file is kept."""
     path = tmp_path / "a.jsonl"
-    lines = damage(recorded.splitlines())
-    content = b"".join(line + b"\n" for line in lines) + recorded
+    first, second = many(recorded)
+    lines = damage(first.splitlines())
+    content = b"".join(line + b"\n" for line in lines) + second
     path.write_bytes(content)
     done = repair(path)
     episodes = read_recording(path)
     assert done.episodes == len(episodes)
     assert done.kept + len(done.lost) == len(content.splitlines())
-    assert path.read_bytes().endswith(b"\n" + recorded)
+    assert len(episodes[-1].moves) == recorded.count(b"\n") - 2
     for episode in episodes:
         replay(episode)
     if lines == recorded.splitlines():
@@ -629,6 +660,11 @@ def test_a_damaged_recording_is_repaired(recorded: bytes, damage: Any, tmp_path:
 
 def test_a_last_line_without_its_end_is_kept(recorded: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
+    path.write_bytes(recorded[:-1])
+    (episode,) = read_recording(path)
+    assert episode.end is not None
+    Recorder(path).close()
+    assert path.read_bytes() == recorded
     path.write_bytes(recorded[:-1])
     assert repair(path).lost == []
     assert path.read_bytes() == recorded
@@ -655,13 +691,14 @@ def test_what_cannot_be_repaired_stays_as_it_is(recorded: bytes, tmp_path: Path)
 
 def test_the_repair_command_tells_what_was_lost(recorded: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(recorded + b"{\n" + recorded)
+    first, second = many(recorded)
+    path.write_bytes(first + b"{\n" + second)
     shown = CliRunner().invoke(app, ["record", str(path), "--repair", "--json"])
     assert shown.exit_code == 0, shown.output
     told = json.loads(shown.stdout)
     number = len(recorded.splitlines()) + 1
     assert (told["episodes"], told["lost"], told["damaged"]) == (2, [number], f"{path}.damaged")
-    assert path.read_bytes() == recorded + recorded
+    assert path.read_bytes() == first + second
 
 
 def test_nothing_foreign_is_written_to(tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ def test_a_recording_without_hashes_is_refused_and_kept(tmp_path: Path) -> None:
     for verify_hashes in (True, False):
         with pytest.raises(DataError, match=r"line 1: .*0\.3\.0 reads"):
             read_recording(old, verify=verify_hashes)
-    Recorder(old).close()  # new games can be appended
+    with pytest.raises(DataError, match=r"cannot be appended to, .*line 1: .*0\.3\.0 reads"):
+        Recorder(old)
     assert old.read_bytes() == content
 
 

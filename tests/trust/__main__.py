@@ -1,6 +1,6 @@
 """Run the drivers, each in its own process, and print their findings.
 
-`python -m benchmarks.trust` (or `make trust`) runs all of them, with `--quick` in three minutes.
+`PYTHONPATH=tests:. python -m trust` (or `make trust`) runs all of them, with `--quick` in five minutes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ DRIVERS: dict[str, tuple[list[str], list[str]]] = {
     "worlds": ([], ["--quick"]),
     "fuzz": ([], ["--quick", "--target", "zip", "--target", "LLM reply", "--target", "action"]),
     "names": ([], ["--quick"]),
-    "soak": (["--amount", "300"], ["--quick"]),
+    "soak": (["--amount", "150"], ["--quick"]),
+    "lowest": ([], ["--quick"]),
+    "faults": ([], ["--quick"]),
 }
 
 

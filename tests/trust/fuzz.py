@@ -1,6 +1,6 @@
 """Fuzzing of all readers of external data (`tests/fuzz_targets.py`).
 
-`python -m benchmarks.trust fuzz --amount 60` gives each target 60 seconds of CPU time; `--target zip` runs one.
+`python -m trust fuzz --amount 60` gives each target 60 seconds of CPU time; `--target zip` runs one.
 Hypothesis draws edits of known inputs. Inputs that break something are written to `tests/fuzzed/`, where a test runs
 them.
 """

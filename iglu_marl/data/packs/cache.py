@@ -131,10 +131,10 @@ def _load(path: Path, meta: dict[str, str]) -> Arrays | None:
 def _store(path: Path, arrays: Arrays, meta: dict[str, str]) -> None:
     """Write the entry to a temporary file and move it into place. The caller holds the lock."""
     beside = path.with_name(path.name + ".new")  # a rest of a killed process is overwritten
+    about = json_array({**meta, "arrays": list(arrays)})
     try:
         with beside.open("wb") as file:
             # Uncompressed: then NumPy reads each array to the end of its member, and the checksum is compared.
-            about = json_array({**meta, "arrays": list(arrays)})
             np.savez(file, **{_META: about, **arrays})  # type: ignore[arg-type] # no array is called "allow_pickle"
         os.replace(beside, path)
     except OSError as error:  # no space left, say

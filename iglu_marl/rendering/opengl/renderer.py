@@ -291,7 +291,8 @@ def _forget() -> None:
     _opening = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _context_of(device: int | None) -> SharedContext:
