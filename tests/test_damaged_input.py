@@ -55,7 +55,6 @@ from iglu_marl.evaluation.action_prediction import KINDS, Prediction
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import Evaluation, row_from_json
 from iglu_marl.recording import read_recording
-from iglu_marl.tasks import RandomTasks
 from iglu_marl.tasks.structures import load_structures
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:1d87e9bc\nsize 917915\n"
@@ -680,21 +679,6 @@ def test_a_hub_cache_is_read_where_that_is_asked_for(name: str, tmp_path: Path) 
     assert linked.report() == whole.report()
 
 
-def test_a_linked_table_is_named(tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "pack", MULTI)
-    (folder / "dialogs.csv").rename(tmp_path / "elsewhere.csv")
-    (folder / "dialogs.csv").symlink_to(tmp_path / "elsewhere.csv")
-    with pytest.raises(
-        DataError, match=r"1 links in it are left out, such as 'dialogs\.csv': pass follow_links=True"
-    ):
-        MultiturnDataset(path=folder)
-    assert MultiturnDataset(path=folder, follow_links=True).ids() == ["1-c7", "2-c7"]
-    silent = MultiturnDataset(path=folder, dialogs=False).report()
-    assert [str(entry) for entry in silent.files] == [
-        f"dialogs.csv: a link (to {tmp_path / 'elsewhere.csv'})"
-    ]
-
-
 def test_links_that_lead_nowhere_or_round(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "pack", {"a/good": b"good"})
     (folder / "nowhere").symlink_to(tmp_path / "nothing")
@@ -706,16 +690,6 @@ def test_links_that_lead_nowhere_or_round(tmp_path: Path) -> None:
         assert pack.skipped_counts == {"link": 2, "round": 2}
         with pytest.raises(MemberError, match="2 links in it are left out, such as"):
             pack.read("nowhere")
-
-
-def test_questions_and_feedback_follow_links_too(tmp_path: Path) -> None:
-    place = hub(tmp_path / "hub", {**SINGLE, "human_agent_feedback.csv": GOOD_TABLES["feedback"]})
-    assert list(question_bank(place, follow_links=True)) == ["q_1"]
-    assert len(clarifying_questions(place, follow_links=True)) == 4
-    assert len(human_evaluation(place, follow_links=True).feedback) == 2
-    for read in (question_bank, clarifying_questions, human_evaluation):
-        with pytest.raises(DataError, match="links in it are left out"):
-            read(place)
 
 
 # ------------------------------------------------------------------------------------------------- sizes
@@ -749,17 +723,6 @@ def test_a_device_that_never_ends_is_not_read_for_ever() -> None:
 
 
 # ---------------------------------------------------------------------------------------------- the boundary
-
-
-def test_stock_files(tmp_path: Path) -> None:
-    path = tmp_path / "stock.npz"
-    RandomTasks(max_cache=2).dump(path)
-    whole = path.read_bytes()
-    assert len(list(RandomTasks.load(path))) == 2
-    for content in (*CONTENTS.values(), *(whole[:size] for size in range(0, len(whole), len(whole) // 9))):
-        path.write_bytes(content)
-        with pytest.raises(DataError, match=r"stock\.npz"):
-            RandomTasks.load(path)
 
 
 @pytest.mark.parametrize(

@@ -502,13 +502,6 @@ def test_a_block_of_several_is_any_of_them(way: str) -> None:
             assert (number_in(named[0]) if named else 0) == count
 
 
-def test_questions_about_a_scene_take_an_indefinite_reference() -> None:
-    asked = parse_question("How many blue blocks are north of a red block?")
-    assert isinstance(asked, SceneQuestion)
-    grid = blocks_to_grid([(0, -1, 0, RED), (1, -1, -2, BLUE), (3, -1, -4, BLUE), (0, -1, 3, BLUE)])
-    assert ask(asked.program, LanguageScene(grid)) == 2
-
-
 def test_questions_about_a_request_that_is_begun() -> None:
     """What the builder calls "it" is what stands of the tower; a mistake of another colour is named."""
     target = blocks_to_grid([(0, y, 0, BLUE) for y in (-1, 0, 1)])

@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import runpy
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -341,27 +340,6 @@ def test_it_learns_a_little_language(torch: Any, tmp_path: Path) -> None:
 
 def same(one: Any, other: Any) -> bool:
     return one.keys() == other.keys() and all((one[name] == other[name]).all() for name in one)
-
-
-def test_a_full_disk_stops_a_run_that_can_be_resumed(
-    torch: Any, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taught, held_out = lessons(32, 1), lessons(8, 2)
-
-    def fill(row: dict[str, float]) -> None:
-        if row["epoch"] == 1:  # what comes next is written to a full disk
-            run.rename(kept)
-            shutil.copytree(kept, small_disk / "run", ignore=shutil.ignore_patterns("*.pt"))
-            run.symlink_to(small_disk / "run")
-            (small_disk / "fill").write_bytes(b"x" * 50_000)
-
-    run, kept = tmp_path / "run", tmp_path / "kept"
-    with pytest.raises(DataError, match=r"checkpoint\.pt cannot be written: No space left on device"):
-        training.train(taught, held_out, run, small(torch, epochs=3), on_epoch=fill)
-    assert {path.name for path in (small_disk / "run").iterdir()} <= {"curve.csv"}  # nothing half-written
-    rows: list[dict[str, float]] = []
-    training.train(taught, held_out, kept, small(torch, epochs=3), resume=True, on_epoch=rows.append)
-    assert rows[-1]["epoch"] == 3
 
 
 def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) -> None:

@@ -105,22 +105,6 @@ def test_a_block_is_glimpsed_where_it_stands() -> None:
     assert seen.shape == (senses.GLIMPSES,)
 
 
-def test_features_hold_what_to_select_and_what_is_done() -> None:
-    odometry, none = senses.Odometry(1), np.zeros((1, 6), np.float32)
-    offset = np.array([[0.0, -0.75, -2.0]], np.float32)
-    gained = none.copy()
-    gained[0, 1] = -1.0
-
-    def last(request: list[int], hands: Any) -> list[float]:
-        row = senses.features(odometry, np.zeros(1), offset, np.zeros(1), np.array([request]), hands)
-        assert row.shape == (1, senses.FEATURES)
-        return row[0, -9:].tolist()
-
-    assert last([1, 2], none) == [0, 1, 0, 0, 0, 0, 0, 0, 0]
-    assert last([1, 2], gained)[-2:] == [1, 0]
-    assert last([2, 2], none)[:6] == [0] * 6
-
-
 # --- games -----------------------------------------------------------------------------------------------
 
 
@@ -167,17 +151,6 @@ def test_it_says_what_it_lacks(model: PovModel) -> None:
         PovBuilder.for_env(game(controls="flying"), model=model)
     with pytest.raises(AgentError, match="cannot play the architect"):
         builder.reset(Role.ARCHITECT, 0)
-
-
-def test_a_change_is_a_removal_and_a_placement(model: PovModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {"verb": (3, 4), "before": (2, 7), "after": (6, 7), "x": (7, 11), "y": (0, 9), "z": (5, 11)}
-    read = [torch.eye(size)[[value]] for value, size in asked.values()]
-    none = [torch.eye(size)[[0, 0]][None] for size in model.references.SIZES]
-    monkeypatch.setattr(model.reader, "forward", lambda words: read)
-    monkeypatch.setattr(model.references, "forward", lambda words: none)
-    builder = PovBuilder(model)
-    builder._hear("anything")
-    assert builder._requests == [(2, 2, (2, -1, 0), 0), (1, 6, (2, -1, 0), 0)]
 
 
 # --- released weights ------------------------------------------------------------------------------------

@@ -282,22 +282,6 @@ def test_the_benchmark_of_pairs(
         assert summary["instructions"] < summary["edits"]
 
 
-def test_the_benchmark_names_what_is_impossible(
-    pairs: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
-    task = Task(
-        "", blocks_to_grid([(x, -1, z, RED) for x in range(-5, 5) for z in (0, 2, 4)]), task_id="too red"
-    )
-    options = {"controls": "flying", "builder_can_ask": True, "max_steps": 400}
-    row = pairs.play_one(task, options, "scripted", 0)
-    assert row["verdict"] == "impossible"
-    assert "red" in row["reason"]
-    assert row["intersection"] == 20
-    pairs.show([row], pairs.Console(), "title")
-    assert "too red: impossible (20 of 30 blocks" in capsys.readouterr().out
-    assert pairs.summary([row])["share_built"] == 0
-
-
 OPTIONS = {"builder_can_ask": True}
 IMPOSSIBLE = {
     "21 red in a row and one",

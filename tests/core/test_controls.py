@@ -14,7 +14,6 @@ from iglu_marl import ActionError, Task, parallel_env, raw_env
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.conventions import IGLU2021
-from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.planning.support import supported_cells
@@ -138,11 +137,6 @@ def test_walking_moves_a_quarter_of_a_cell(yaw: int, action: int, quarters: int)
     hand = Hand("walking", (0, -0.25, 0, yaw, 0))(action)
     assert hand.moved == times(turned(COMPASS[yaw], quarters), 0.25)
     assert hand(0).moved == [0, 0, 0]
-
-
-def test_walking_waits() -> None:
-    hand = Hand("walking")(0)
-    assert (hand.seen["agentPos"] == hand.before["agentPos"]).all()
 
 
 def test_walking_jumps() -> None:
@@ -517,17 +511,6 @@ def test_the_act_that_a_yield_cancels(controls: str) -> None:
     assert game.agent_selection == "builder_0"
 
 
-def test_a_yield_in_parallel() -> None:
-    game = parallel_env(tasks=Task("", FAR_AWAY), controls="human-level")
-    game.reset(seed=1, options={"pose": DOWN})
-    space = game.action_space("builder_0")
-    game.step({"architect_0": "", "builder_0": full_act(space, **{"yield": 1})})
-    worlds = game.episode.worlds
-    assert worlds.blocks[0] == 0
-    assert worlds.pose[0].tolist() == [*DOWN]
-    assert worlds.steps[0] == 1
-
-
 # --- who owns what an action is translated to ------------------------------------------------------------------
 
 
@@ -541,19 +524,6 @@ def test_a_control_stays_as_it_is_when_the_next_action_is_read(name: Any) -> Non
     assert [records[index] for records, index in found] == list(wanted)
     many = [controls.encode_many(batch_of([action]), 1) for action in actions]
     assert [records[numbers][0] for records, numbers in many] == list(wanted)
-
-
-@pytest.mark.parametrize("name", [name for name in CONTROLS if name != "walking"])
-def test_a_control_can_be_written_where_the_caller_says(name: Any) -> None:
-    controls, own = Controls(name), np.ones(1, CONTROL)
-    controls.space.seed(3)
-    for _ in range(5):
-        action = controls.space.sample()
-        records, index = controls.encode(action, out=own)
-        assert records is own
-        assert own[index] == controls.encode_batch([action])[0]
-        assert controls.encode_many(batch_of([action]), 1, own)[0] is own
-        assert own[index] == controls.encode_batch([action])[0]
 
 
 def batch_of(actions: list[Any]) -> Any:

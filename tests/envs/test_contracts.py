@@ -514,36 +514,6 @@ def test_jumping_from_the_highest_start(controls: str) -> None:
     assert highest > 12.9
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("controls", "chat", "asks"),
-    [(controls, [*CHATS][number % 3], number % 2 == 0) for number, controls in enumerate(CONTROLS)],
-)
-def test_observations_of_both_lie_in_their_spaces(controls: str, chat: str, asks: bool) -> None:
-    sights = {
-        "architect_sees": ("target_grid", "grid", "dialog", "pose", "target_view", "grid_view"),
-        "builder_sees": ("pov", "inventory", "compass", "dialog", "pose", "grid"),
-    }
-    options = {
-        **short_of("parallel_env"),
-        **CHATS[chat],
-        **sights,
-        "controls": controls,
-        "builder_can_ask": asks,
-        "pov_size": (16, 24),
-    }
-    game = begun("parallel_env", 2, **options)
-    player = Player(game, 1)
-    for _ in range(60):
-        actions = {agent: player.spaces[agent].sample() for agent in game.agents}
-        observations = game.step(actions)[0]
-        for agent, observation in observations.items():
-            assert game.observation_space(agent).contains(observation)
-        assert game.state_space.contains(game.state())
-        if not game.agents:
-            game.reset()
-
-
 def test_state_is_in_comparable_scales() -> None:
     many = [(x, y, z, 1) for x in range(-5, 6) for z in range(-5, 6) for y in range(4)]  # 484 of 20 blue ones
     task = Task("", [(0, -1, 0, 6)], starting_grid=many, pose=Pose(4, 6.625, -8, 90, -45))

@@ -34,7 +34,7 @@ from probing import frozen
 from requirements import ROOT, require
 
 import iglu_marl
-from iglu_marl import Controls, Task, Worlds
+from iglu_marl import Task
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
 from iglu_marl.language.goals import GoalSpace
@@ -135,20 +135,6 @@ def test_gymnasium_vector_wrappers() -> None:
         if "episode" in infos:
             lengths += infos["episode"]["l"][infos["_episode"]].tolist()
     assert lengths == [6] * 6
-
-
-def test_gymnasium_stacks_wrapped_environments() -> None:
-    options: dict[str, Any] = {"max_steps": 5, "tasks": TASKS, "chat": "tokens", "dialog_length": 4}
-    alone = [flatten(gym.make("IGLUGridworldVector-v0", **options)) for _ in range(2)]
-    many = gym.make_vec(
-        "IGLUGridworldVector-v0", num_envs=2, vectorization_mode="async", wrappers=[flatten], **options
-    )
-    seen = many.reset(seed=4)[0]
-    np.testing.assert_array_equal(seen, [env.reset(seed=4 + n)[0] for n, env in enumerate(alone)])
-    for action in (3, 13, 17):
-        seen = many.step(np.full(2, action))[0]
-        np.testing.assert_array_equal(seen, [env.step(action)[0] for env in alone])
-    many.close()
 
 
 def test_a_spec_makes_the_wrapped_environment_again() -> None:
@@ -273,20 +259,6 @@ def test_sb3_chooses_no_masked_action() -> None:
     assert set(Watched.chosen) == {1}
 
 
-def test_the_edits_example_learns_what_follows_each_message() -> None:
-    needs("torch")
-    from iglu_marl.benchmark import find
-    from iglu_marl.core.edits import edited
-    from iglu_marl.language import outcomes, parse
-
-    samples = example("edits_builder").samples(find("told-ground-v2").fold(1), "train", 4, 1)
-    assert len(samples) == 4
-    for sample in samples:
-        before, (said,) = sample.situation.grid, sample.situation.dialogue
-        (world,) = outcomes(parse(said.text), before)
-        assert np.array_equal(world.grid, edited(before, sample.actions))
-
-
 def test_the_walkers_of_the_walking_example_see_what_environments_show() -> None:
     needs("torch")
     from iglu_marl.agents.learned.silent import scene_of
@@ -304,24 +276,6 @@ def test_the_walkers_of_the_walking_example_see_what_environments_show() -> None
         for own, shown in zip(walker.look(seen), scene_of(seen), strict=True):
             assert np.allclose(own, shown)
     assert seen["grid"].any(), "it builds"
-
-
-def test_the_planner_of_the_walking_example_shows_the_way_to_the_next_edits() -> None:
-    needs("torch")
-    from iglu_marl.core.grid import index_of
-
-    shown, task = example("walking_builder").shown, Task("", [(3, -1, 0, 2), (-3, -1, 0, 4)], invariant=False)
-    worlds = Worlds(1)
-    worlds.spawn(0, task)
-    steps, edited = shown(worlds.state[0], task.target_grid)[::-1], []
-    for action, cell in steps:
-        before = worlds.grid[0].copy()
-        worlds.step(Controls("walking").encode_batch([action]))
-        if not np.array_equal(before, worlds.grid[0]):
-            edited.append(tuple(cell))
-            assert worlds.grid[0][index_of(edited[-1])] == task.target_grid[index_of(edited[-1])] != 0
-    assert sorted(edited) == [(-3, -1, 0), (3, -1, 0)]
-    assert steps[-1][1].tolist() == list(edited[-1]), "nothing comes after the last edit"
 
 
 # ------------------------------------------------------------------------------------------------------------ TorchRL

@@ -20,12 +20,10 @@ from requirements import TEST_FOLDERS
 
 import iglu_marl
 from iglu_marl import ActionError, ConfigError, PoseError, StateError, Subtasks, Task, TaskError
-from iglu_marl.core.controls import CONTROLS, Controls
-from iglu_marl.core.conventions import IGLU2022
+from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.schedule import Schedule
 from iglu_marl.envs import VectorGame, task_sampling
-from iglu_marl.envs.batch_observations import batched, rows
 from iglu_marl.envs.vector import INFO_KEYS, GridworldVectorEnv
 from iglu_marl.rendering import palette
 from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks, SpawnPoses
@@ -675,26 +673,6 @@ def test_worlds_are_initialised() -> None:
         env.set_task_generator(FEW)
     compare(ours, theirs, 14)
     assert not ours.worlds.start.any()
-
-
-@pytest.mark.parametrize("name", CONTROLS)
-def test_many_actions_are_read_as_one_is(name: Any) -> None:
-    """`encode_many` gives each world the control that `encode` gives its action, yields included."""
-    for options in (
-        {"can_yield": True},
-        {"select_and_place": True},
-        {"can_yield": True, "conventions": IGLU2022},
-    ):
-        controls = Controls(name, **options)
-        space = batched(controls.space, 64)
-        space.seed(2)
-        for _ in range(3):
-            actions = space.sample()
-            records, numbers = controls.encode_many(actions, 64)
-            many = records[numbers].copy()
-            one = [rows(actions, world) for world in range(64)]
-            wanted = controls.encode_batch(one)
-            assert all((many[field] == wanted[field]).all() for field in many.dtype.names)
 
 
 def plain(values: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.vector import VectorEnv
 from probing import frozen
 
 from iglu_marl import ConfigError, RenderError, StateError, parallel_env
@@ -180,52 +179,6 @@ def test_a_copy_of_a_team_continues_as_the_original(team: str, way: str) -> None
     story = [frozen((many.step(each), many.state())) for each in moves]
     assert [frozen((twin.step(each), twin.state())) for each in moves] == story
     assert frozen(twin.reset(seed=4)) == frozen(many.reset(seed=4))
-
-
-@pytest.mark.parametrize("team", [None, "division", "assistant", "craft"])
-def test_same_step_gives_the_end_as_gymnasium_does(team: str | None) -> None:
-    """`infos` of each agent are what Gymnasium's vector environments make of the infos of single games."""
-    options: dict[str, Any] = {**TOKENS, "max_steps": 3, "max_turns": None}
-    many = VectorGame(3, team, **options, autoreset_mode="SameStep")
-    ones = [parallel_env(team, chat="tokens", **options) for _ in range(3)]
-    gymnasium_s = VectorEnv()
-    gymnasium_s.num_envs = 3
-    many.reset(seed=1)
-    for number, one in enumerate(ones):
-        one.reset(seed=1 + number)
-    many.step(still(many))
-    ones[1].step({agent: row(still(many)[agent], 1) for agent in many.possible_agents})
-    mask = np.array([False, True, False])
-    many.reset(options={"reset_mask": ~mask})  # only game 1 ends after three steps
-    for _ in range(2):
-        infos = many.step(still(many))[4]
-        seen, *_, last = ones[1].step({agent: row(still(many)[agent], 1) for agent in many.possible_agents})
-    for agent in many.possible_agents:
-        expected = gymnasium_s._add_info({}, {"final_obs": seen[agent], "final_info": last[agent]}, 1)
-        ours = {key: value for key, value in infos[agent].items() if "final" in key}
-        equal_infos(ours, expected)
-
-
-def still(many: VectorGame) -> Any:
-    spaces = {agent: many.batched_action_space(agent) for agent in many.possible_agents}
-    for space in spaces.values():
-        space.seed(0)
-    return {agent: space.sample() for agent, space in spaces.items()}
-
-
-def equal_infos(ours: Any, theirs: Any) -> None:
-    assert type(ours) is type(theirs)
-    if isinstance(ours, dict):
-        assert ours.keys() == theirs.keys()
-        for key in ours:
-            equal_infos(ours[key], theirs[key])
-    elif isinstance(ours, np.ndarray):
-        assert (ours.shape, ours.dtype.kind) == (theirs.shape, theirs.dtype.kind)
-        for mine, his in zip(ours.tolist(), theirs.tolist(), strict=True):
-            if isinstance(his, dict):
-                same(mine, his)
-            else:
-                assert mine == his
 
 
 def test_what_many_games_of_a_team_do_not_have() -> None:

@@ -408,12 +408,6 @@ def test_a_game_counts_for_each_of_its_skills() -> None:
     assert found["tall"]["f1"].value == 0.9
 
 
-def test_measures_of_the_rows_are_all_there(whole: Evaluation) -> None:
-    assert whole.rows[0].keys() >= ROWS[0].keys()
-    with pytest.raises(ConfigError, match="measure is 'beauty'"):
-        whole.matrix("beauty")
-
-
 # ----------------------------------------------------------------------------------------------- who and what
 
 
@@ -663,26 +657,11 @@ def test_evaluate_command(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ without looking
 
 COLOURS = [Task("", [(0, -1, 0, color)]) for color in range(1, 7)]
-GLANCES = [{"camera": turn} for turn in ((-5, 0), (5, 0), (0, -5), (0, 5))]
-PLACES = [{"inventory": color, "placement": 1} for color in range(1, 7)]
 
 
 def blindly(tasks: list[Task], table: list[Any], **game: Any) -> Any:
     envs = gym.make_vec("IGLUGridworldVector-v0", num_envs=len(tasks), **game)
     return discretize(envs, table=table)
-
-
-@pytest.mark.slow
-def test_a_setting_is_solved_without_looking_and_the_sequence_shows_how() -> None:
-    """Any cell will do and wrong blocks may stay: looking down and placing all colours is enough."""
-    game = {"action_space": "flying", "completion": "cover", "max_steps": 40}
-    table = [*GLANCES, *PLACES]
-    found = best_open_loop(blindly(COLOURS, table, **game), 40, options={"task": COLOURS}, tries=300)
-    assert found.share == 1.0
-    env = discretize(gym.make("IGLUGridworldVector-v0", **game), table=table)
-    for task in COLOURS:
-        env.reset(options={"task": task})
-        assert any(env.step(action)[2] for action in found.actions)
 
 
 def test_a_whole_configuration_is_the_game() -> None:

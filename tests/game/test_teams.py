@@ -520,32 +520,6 @@ def test_turns_of_one_step_are_the_parallel_game() -> None:
             together.reset()
 
 
-def test_one_of_each_is_the_game_without_teams() -> None:
-    stories = []
-    for options in (
-        {},
-        {"architects": 1, "builders": 1},
-        {"sees": {"architect_0": "all"}, "inventories": {}},
-    ):
-        game = raw_env(builder_can_ask=True, turn_steps=3, max_steps=40, **options)
-        game.reset(seed=3)
-        player, story = Player(game, 3), []
-        for _ in range(200):
-            agent = game.agent_selection
-            seen = {
-                key: value
-                for key, value in game.observe(agent).items()
-                if key not in ("target_mask", "target_sides")
-            }
-            over = game.terminations[agent] or game.truncations[agent]
-            story.append(frozen((agent, seen, game.rewards, game.infos, game.state())))
-            game.step(None if over else player.spaces[agent].sample())
-            if not game.agents:
-                game.reset()
-        stories.append(story)
-    assert stories[0] == stories[1] == stories[2]
-
-
 # --- by name ---------------------------------------------------------------------------------------------------
 
 
@@ -605,6 +579,3 @@ def test_turns_without_architects_follow_each_other() -> None:
         order.append(game.agent_selection[-1])
         game.step(18 if len(order) in (1, 4) else 0)
     assert "".join(order) == "011" + "011" + "0101", "in the first two turns one of them yields"
-
-
-# --- what has no teams yet -------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from probing import IDS, Player, frozen
 
-from iglu_marl import Role, Subtasks, Task, TaskError, env, parallel_env, play, raw_env
-from iglu_marl.tasks import BundledTasks, RandomTasks
+from iglu_marl import Role, Subtasks, Task, TaskError, env, parallel_env, raw_env
+from iglu_marl.tasks import BundledTasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 UNREACHABLE = Task("", [(5, 7, 5, 1), (-5, 7, -5, 2), (5, 7, -5, 3), (-5, 7, 5, 4)], invariant=False)
@@ -561,12 +561,6 @@ def test_a_single_turn_ends_the_episode(view: str) -> None:
     assert dialog(site.seen) == LINES[0]
 
 
-def test_seed_zero_begins_the_draws_again() -> None:
-    game = parallel_env(tasks=RandomTasks(max_blocks=9), builder_sees=("inventory",))
-    stories = [[game.reset(seed=seed) and game.task for seed in (0, None)] for _ in range(2)]
-    assert stories[0] == stories[1]
-
-
 def test_a_progressive_source_is_drawn_from_at_each_reset() -> None:
     game = gym.make(IDS[1], tasks=BundledTasks(progressive=True))
     seen = {game.reset(seed=0 if number == 0 else None)[0]["dialog"] for number in range(30)}
@@ -731,28 +725,3 @@ def test_copies_take_the_architect_along(copied: Any) -> None:
     player.moves(game, 10)
     twin, other = copied(game), copy.deepcopy(player)
     assert player.moves(game, 60) == other.moves(twin, 60)
-
-
-def test_a_game_with_a_live_architect_gives_what_a_game_of_two_gives() -> None:
-    """The same words and steps, once with the architect inside and once as a player."""
-    single = gym.make(
-        IDS[1], architect=Counting(), tasks=UNREACHABLE, turn_steps=4, max_steps=22, step_cost=0.5
-    )
-    single.reset(seed=3)
-    player = Player(single, 4)
-    moves = []
-    over = False
-    while not over:
-        moves.append(player.spaces[""].sample())
-        _, _, *ends, _ = single.step(moves[-1])
-        over = any(ends)
-
-    class Repeating(Counting):
-        def act(self, observation: Any) -> Any:
-            return moves.pop(0)
-
-    game = raw_env(tasks=UNREACHABLE, turn_steps=4, max_steps=22, step_cost=0.5)
-    trajectory = play(game, {"architect": Counting(), "builder": Repeating()}, seed=3)
-    assert moves == []
-    assert trajectory.dialogue == single.episode.dialogue
-    assert game.episode.worlds.get_state().tobytes() == single.episode.worlds.get_state().tobytes()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import iglu_marl
-from iglu_marl import GridError
 from iglu_marl.agents import ReplayArchitect, ScriptedBuilder
 from iglu_marl.core.grid import blocks_to_grid, cells_of
 from iglu_marl.envs.live import LiveGame
@@ -190,14 +189,6 @@ def test_names_and_the_open_question() -> None:
     assert talk.discourse.pending is None
 
 
-def test_remarks_leave_the_question_open() -> None:
-    talk = Dialogue()
-    talk.discourse.hear("Put a red block on the blue tower.", talk.world)
-    pending = talk.discourse.pending
-    assert talk.discourse.hear("Good job so far!", talk.world).act == "remark"
-    assert talk.discourse.pending is pending
-
-
 @pytest.mark.parametrize("text", ["It should be green.", "Make it green."])
 def test_it_is_what_a_question_was_about(text: str) -> None:
     talk = Dialogue((0, -1, 0, RED), (4, -1, 4, BLUE))
@@ -225,11 +216,6 @@ def test_a_correction_does_not_reach_past_what_was_refused() -> None:
     talk.says("Put a red block in the middle.")
     assert talk.says("Put a yellow block on top of the blue wall.") == set()
     assert talk.says("Sorry, I meant purple.") == set()
-
-
-def test_wrong_worlds_are_refused() -> None:
-    with pytest.raises(GridError):
-        Discourse().hear("Undo.", np.zeros((3, 3)))
 
 
 TOWER = ((0, -1, 0, RED), (0, 0, 0, RED))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +15,6 @@ from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.language.goals import GoalTask
-from iglu_marl.planning import plan
 from iglu_marl.planning.feasibility import why_impossible
 from iglu_marl.planning.problem import Problem
 from iglu_marl.planning.support import touched_cells
@@ -114,34 +112,6 @@ def test_proofs_agree_with_an_exhaustive_search() -> None:
             claims += 1
             assert not reachable_by_hand(start, desired, inventory), (seed, reason)
     assert claims >= 10
-
-
-def one_block() -> Worlds:
-    worlds = world_with([])
-    worlds.inventory[0] = (0, 0, 0, 0, 1, 0)
-    return worlds
-
-
-MANY = [(x, -1, z, 6) for x in range(-3, 4) for z in range(3)]  # 21 red blocks
-LAST = "every block floats alone, and no block is left over"
-FAR = r"cannot move from outside the zone, and \((-5, -1, -5|0, -1, 0)\) is out of reach"
-
-
-@pytest.mark.parametrize(
-    ("worlds", "edits", "controls", "reason", "color"),
-    [
-        (world_with([]), MANY, "both", "red blocks: 21 to place, 20 in the inventory, 0 to come back", 6),
-        (one_block(), [(0, 2, 0, 5)], "both", LAST, 0),
-        (world_with([], Pose(8.0, 0.0, 8.0)), [(-5, -1, -5, 1)], "both", FAR, 0),
-        (world_with([], Pose(0.0, 12.0, 0.0)), [(0, -1, 0, 1)], "flying", FAR, 0),
-    ],
-)
-def test_the_reason_is_told(worlds: Worlds, edits: Any, controls: Any, reason: str, color: int) -> None:
-    for each in ("walking", "flying") if controls == "both" else (controls,):
-        made = plan(worlds, edits, each)
-        assert (made.verdict, made.actions, made.lacking) == ("impossible", [], color)
-        assert re.search(reason, made.reason)
-        assert plan(world_with([]), edits[:1], each).built
 
 
 # --- targets of games ---------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from worlds import Block, scenes, world_with
 
-from iglu_marl.agents.scripted.state_tracker import StateTracker, _searched
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import PlanningError
@@ -245,24 +244,6 @@ def test_the_best_viewpoints_can_be_reached() -> None:
         x, z, floor = place.stand
         assert simulation.pose[1] == floor + place.stops[-1] + EYE
         assert (abs(simulation.pose[[0, 2]] - (x, z)) < 0.2).all()
-
-
-@pytest.mark.slow
-def test_a_long_search_is_made_once_for_the_same_beginning() -> None:
-    _searched.cache_clear()
-    target = blocks_to_grid(TOWER)
-    plans = []
-    for _ in range(2):
-        state = StateTracker("walking", select_and_place=False, can_yield=True)
-        state.begin(NOTHING, (0.0, -0.25, 0.0, 0.0, 0.0))
-        plans.append(state.plan(target, "shortest"))
-    assert _searched.cache_info().misses == 1
-    assert plans[0] == plans[1]
-    plans[0].actions.clear()
-    assert plans[1].actions  # nobody else's list
-    state.begin(NOTHING, (0.0, -0.25, 1.0, 0.0, 0.0))
-    assert replays(state.world, state.plan(target, "shortest").actions, "walking", target)
-    assert _searched.cache_info().misses == 2
 
 
 # --- against an exhaustive search -----------------------------------------------------------------------

@@ -142,22 +142,6 @@ def test_a_real_time_game_replays(tmp_path: Path) -> None:
     assert "edits" in read_recording(path)[0].end  # type: ignore[operator]
 
 
-def test_games_without_an_edit_are_written_as_before(tmp_path: Path) -> None:
-    env = parallel_env(**PLAIN)
-    with Recorder(tmp_path / "game.jsonl") as recorder:
-        assert play(env, agents(env), seed=3, on_step=recorder).edits == 0
-    head, *_, end = lines_of(tmp_path / "game.jsonl")
-    assert end["end"].keys() == {
-        "moves",
-        "terminated",
-        "truncated",
-        "returns",
-        "intersection",
-        "target_blocks",
-    }
-    assert "edits" not in head
-
-
 def test_an_unfinished_game_resumes_after_its_last_edit(tmp_path: Path) -> None:
     env, path = raw_env(**PLAIN), tmp_path / "game.jsonl"
     with Recorder(path) as recorder:

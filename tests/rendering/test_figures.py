@@ -12,7 +12,6 @@ from witness import heap
 from iglu_marl.core.errors import RenderError
 from iglu_marl.envs import VectorGame
 from iglu_marl.envs.parallel import parallel_env
-from iglu_marl.rendering import avatar
 from iglu_marl.rendering.avatar import draw_others
 from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
 from iglu_marl.rendering.painter import Painter, paint_scenes
@@ -135,16 +134,6 @@ def test_threads_do_not_matter(monkeypatch) -> None:
     monkeypatch.setattr("iglu_marl.envs.batch.PICTURES_PER_THREAD", 1)
     for one, two in zip(pictures_of(games()), pictures_of(games(num_threads=3)), strict=True):
         assert (one == two).all()
-
-
-def test_a_batch_is_one_call(monkeypatch) -> None:
-    calls = []
-    monkeypatch.setattr(avatar, "paint_figures", lambda *given: calls.append(len(given[2])))
-    made = games()
-    for _ in pictures_of(made, 5):
-        pass
-    assert len(calls) <= 6
-    assert max(calls) == 18
 
 
 def test_parallel_games_show_the_same() -> None:

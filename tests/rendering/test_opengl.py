@@ -21,7 +21,7 @@ from witness import check_golden_frames, compare, heap, many_scenes, random_grid
 
 import iglu_marl
 from iglu_marl import GameConfig
-from iglu_marl.core.errors import ConfigError, RenderError
+from iglu_marl.core.errors import RenderError
 from iglu_marl.envs.base import make_renderer
 from iglu_marl.rendering import Painter, orbit
 from iglu_marl.rendering.colors import REMOVED
@@ -92,18 +92,6 @@ def test_odd_sizes(gl, size):
     found = many_scenes(np.random.default_rng(SEED), 38)
     result = compare(gl.render_scenes, partial(paint_scenes, lens=PLAIN), found, size, asked_every=0)
     assert result.different <= max(2, 0.0005 * result.pixels), result
-
-
-def test_the_comparison_can_fail(gl):
-    """A picture from a hundredth of a cell away is told apart, by the painter and by the ray caster."""
-
-    def shifted(grids, poses, size):
-        return gl.render_scenes(grids, poses + (0.01, 0, 0, 0, 0), size)
-
-    found = many_scenes(np.random.default_rng(SEED), 8)
-    result = compare(shifted, partial(paint_scenes, lens=PLAIN), found, (64, 64))
-    assert result.agreement < 0.999
-    assert result.refuted > 0
 
 
 def test_other_lenses_and_palettes(gl):
@@ -203,16 +191,6 @@ def test_large_batches_are_drawn_in_parts(gl, monkeypatch):
         monkeypatch.setattr(renderer, "PIXELS_AT_ONCE", pixels)
         out = np.full_like(whole, 7)
         assert (gl.render(worlds, np.arange(23), (24, 40), out) == whole).all(), pixels
-
-
-def test_the_framebuffer_may_be_larger_than_the_batch(gl):
-    worlds = worlds_of(12)
-    whole = gl.render(worlds, np.arange(12), (16, 16))
-    for indices in ([3], [4, 5], list(range(12)), [11]):
-        assert (gl.render(worlds, indices, (16, 16)) == whole[indices]).all()
-    for side in range(20, 28):  # more sizes than framebuffers are kept
-        gl.render(worlds, [0, 1], (side, side))
-    assert (gl.render(worlds, np.arange(12), (16, 16)) == whole).all()
 
 
 # --- contexts: opened late, shared, closed, put back -------------------------------------------------------------
@@ -360,55 +338,6 @@ os.wait()
     assert "forked" in printed
 
 
-def test_a_gpu_does_not_survive_a_fork(description, monkeypatch):
-    """A fork after a GPU was used draws in software, and says so; a device that was asked for is an error."""
-    if "llvmpipe" not in description:
-        pytest.skip(f"{description}: there may be no software to fall back to")
-    parent = types.SimpleNamespace(lost_by_fork="a GPU")
-    monkeypatch.setattr(renderer, "_after_fork", "")
-    monkeypatch.setattr(renderer, "_open_contexts", {None: parent})
-    renderer._forget()
-    renderer._forget()  # a fork of the fork
-    with pytest.warns(UserWarning, match="forked after OpenGL had begun to use a GPU"):
-        context = renderer._context_of(None)
-    assert context.software
-    with pytest.raises(RenderError, match="forked"):
-        renderer._context_of(0)
-
-
-@pytest.mark.slow
-def test_spawned_workers(description, tmp_path):
-    script = (
-        CHECK
-        + """
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-
-def work(number):
-    return check(OpenGLRenderer(Lens()), number)
-
-if __name__ == "__main__":
-    check(OpenGLRenderer(Lens()), 0)
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        shares = list(pool.map(work, range(2)))
-    assert max(shares) <= 5e-4, shares
-    print("done")
-"""
-    )
-    file = tmp_path / "spawning.py"  # the children import the main module anew: it has to be a file
-    file.write_text(script)
-    done = subprocess.run(
-        [sys.executable, str(file)],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout == "done\n"
-
-
 # --- devices ---------------------------------------------------------------------------------------------------
 
 
@@ -494,14 +423,6 @@ def test_without_a_driver(description, monkeypatch):
     ):
         env.reset(seed=0)
     assert renderer._open_contexts == {}
-
-
-def test_the_config_names_the_engines():
-    assert GameConfig(renderer="opengl").renderer == "opengl"
-    with pytest.raises(
-        ConfigError, match=r"renderer is 'vulkan', expected one of 'auto', 'painter', 'opengl'"
-    ):
-        GameConfig(renderer="vulkan")
 
 
 def test_auto_is_the_painter(description, monkeypatch):

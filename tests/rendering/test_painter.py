@@ -236,15 +236,6 @@ def test_bad_lenses(values):
         Lens(**values)
 
 
-@pytest.mark.slow
-def test_importing_the_package_is_light():
-    code = (
-        "import sys, iglu_marl.rendering as r, iglu_marl.rendering.opengl.renderer; r.Painter;"
-        "assert not {'pygame', 'moderngl', 'PIL', 'imageio'} & set(sys.modules), sys.modules.keys()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
 @pytest.mark.parametrize("layout", ["hwc", "chw", "index"])
 def test_bound_scenes_paint_chosen_scenes_in_their_places(layout: Any) -> None:
     worlds = worlds_of(5)
@@ -268,19 +259,3 @@ def test_bound_scenes_paint_chosen_scenes_in_their_places(layout: Any) -> None:
     assert ((shown.transpose(1, 2, 0) if layout == "chw" else shown) == expected).all(), (
         "arrays are read anew"
     )
-
-
-def test_bound_scenes_name_what_does_not_fit() -> None:
-    grids, poses = np.zeros((2, 9, 11, 11), np.int8), np.zeros((2, 5))
-    out = np.zeros((2, 8, 8, 3), np.uint8)
-    for arguments, message in (
-        ((grids, poses, (8, 8), "rgb", out), "layout is 'rgb'"),
-        ((grids, poses, (8, 8), "chw", out), "out is uint8"),
-        ((grids, poses, (0, 8), "hwc", out), "size"),
-        ((grids[:1], poses, (8, 8), "hwc", out), "grids have shape"),
-        ((grids, poses[:, :4], (8, 8), "hwc", out), "grids have shape"),
-        ((grids.astype(int), poses, (8, 8), "hwc", out), "int8"),
-        ((grids, np.zeros((2, 10))[:, ::2], (8, 8), "hwc", out), "C-contiguous"),
-    ):
-        with pytest.raises(RenderError, match=message):
-            Painter().bind(*arguments)  # type: ignore[arg-type]

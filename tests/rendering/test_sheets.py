@@ -164,34 +164,10 @@ def test_the_view_from_the_north_is_that_from_the_south_of_the_structure_turned_
     assert changed(south, wrong).mean() > 2 * letters
 
 
-def test_a_contact_sheet_shows_six_different_views() -> None:
-    picture = contact_sheet(SOME, title="some")
-    assert picture.shape == (*SHEET_SIZE, 3)
-    other = changed(picture, contact_sheet(EMPTY, title="some"))
-    height, width = SHEET_SIZE
-    parts = set()
-    for row in range(2):
-        for column in range(3):
-            rows = slice(height * row // 2 + 30, height * (row + 1) // 2)
-            columns = slice(width * column // 3, width * (column + 1) // 3)
-            assert other[rows, columns].sum() > 100
-            parts.add(picture[rows, columns].tobytes())
-    assert len(parts) == 6
-    assert other[:60, width // 2 :].any()  # the counts in the header
-
-
 @pytest.mark.parametrize("title", ["", "x", "a very long title " * 40, "zwölf ☃ \U0001f600\n\ttab\x00"])
 def test_titles_of_all_kinds(title: str) -> None:
     assert contact_sheet(SOME, title=title).shape == (*SHEET_SIZE, 3)
     assert change_sheet(SOME, EMPTY, title=title, caption=title).shape == (*CHANGE_SIZE, 3)
-
-
-@pytest.mark.slow
-def test_sheets_scale() -> None:
-    full = np.ones(ZONE_SHAPE, np.int8)
-    for size in ((380, 530), (1600, 2240), (500, 1400)):
-        assert contact_sheet(full, size=size).shape == (*size, 3)
-        assert change_sheet(full, SOME, size=size).shape == (*size, 3)
 
 
 def test_a_change_sheet_marks_each_kind_in_the_difference() -> None:

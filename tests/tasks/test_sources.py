@@ -21,7 +21,6 @@ from iglu_marl.envs import VectorGame
 from iglu_marl.envs.language import LanguageGoal
 from iglu_marl.evaluation import tasks_of
 from iglu_marl.tasks import (
-    DUMMY_TASK,
     BundledTasks,
     Curriculum,
     CustomTasks,
@@ -324,43 +323,6 @@ def test_draw_honours_whatever_gives_tasks(source, expected):
     assert sample_task(source, rng()) == expected
 
 
-class Player:
-    """An agent, whose `reset` gives no task."""
-
-    def reset(self, role=None, seed=None):
-        return TASK
-
-    def act(self, observation):
-        return 0
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        None,
-        5,
-        "C8",
-        b"C8",
-        [],
-        {},
-        RandomTasks,
-        object(),
-        ONE,
-        [TASK, 3],
-        lambda: None,
-        lambda: "task",
-        Player(),
-    ],
-)
-def test_what_gives_no_tasks_is_refused(source):
-    if not callable(source) or isinstance(source, type):
-        with pytest.raises(ConfigError):
-            as_source(source)
-    generator = rng()
-    with pytest.raises(TaskError):
-        _ = [sample_task(source, generator) for _ in range(20)]  # twenty: a list may give its only task first
-
-
 class ResettingAgent:
     def reset(self, role, seed):
         """Reset, as agents do."""
@@ -627,19 +589,6 @@ def test_bad_session_sources_are_refused(arguments):
         SessionTasks(**arguments)
 
 
-def test_bundled_tasks():
-    source = BundledTasks()
-    assert len(source.tasks) >= 25
-    task = sample_task(source, rng())
-    assert task.ids == "iglu"
-    assert task.instruction
-    structures = BundledTasks(mode="structures")
-    assert len(structures) == len(set(structures)) >= len(source.tasks)
-    assert {task.task_id for task in structures} == set(source.tasks)
-    whole = sample_task(structures, rng())
-    assert (whole.dialog, whole.starting_grid.any()) == ("", False)
-
-
 ENVIRONMENTS = [
     "IGLUGridworld-v0",
     "IGLUGridworldVector-v0",
@@ -676,11 +625,6 @@ def test_data_on_the_machine_change_no_default_but_the_documented_one(tmp_path, 
     assert repr(default_tasks()) == repr(before["IGLUGridworld-v0"])
     with pytest.raises(DataError, match=r"structures-mine\.json"):
         gym.make("IGLUSilentBuilder-v0").reset()
-
-
-def test_the_dummy_task_can_be_played():
-    assert not DUMMY_TASK.is_complete_at_start
-    assert DUMMY_TASK.dialog == ""
 
 
 # -- structures
@@ -840,6 +784,3 @@ def test_without_the_corpus_the_error_says_what_to_get(monkeypatch, tmp_path):
 def test_unknown_presets_are_refused(preset, tmp_path):
     with pytest.raises(TaskError):
         TaskSet(preset, path=structure_file(tmp_path / "s.json"))
-
-
-# -- constants

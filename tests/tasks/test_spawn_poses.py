@@ -17,7 +17,7 @@ from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, blocks_to_grid
 from iglu_marl.envs import VectorGame
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.recording.values import task_from_json, task_to_json
-from iglu_marl.tasks import Curriculum, RandomTasks, SpawnPoses, sample_task
+from iglu_marl.tasks import RandomTasks, SpawnPoses, sample_task
 
 RED = [(0, -1, 0, 6)]
 THERE = Pose(2.5, 0.5, -3, 90, -30)
@@ -235,24 +235,6 @@ def test_no_spawn_pose_lies_inside_a_block() -> None:
     assert inside[1] > 20
     with pytest.raises(TaskError, match="1000 poses in a row"):
         SpawnPoses(task, z=-3).sample(rng)
-
-
-def test_the_sources_within_are_saved() -> None:
-    growing = Curriculum([FEW, [Task("last", RED)]], window=2)
-    env = gym.make("IGLUGridworldVector-v0", tasks=SpawnPoses(growing))
-    many = gym.make_vec("IGLUGridworldVector-v0", num_envs=2, tasks=SpawnPoses(growing))
-    env.reset(seed=0)
-    many.reset(seed=0)
-    saved = env.get_state(), many.get_state()  # type: ignore[attr-defined]
-    following = env.reset()[0]["agentPos"].tolist()
-    growing.record([True, True])
-    assert growing.stage == 1
-    env.set_state(saved[0])  # type: ignore[attr-defined]
-    assert growing.stage == 0
-    assert env.reset()[0]["agentPos"].tolist() == following
-    growing.record([True, True])
-    many.set_state(saved[1])  # type: ignore[attr-defined]
-    assert growing.stage == 0
 
 
 @pytest.mark.parametrize(
