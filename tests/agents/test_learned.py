@@ -32,7 +32,7 @@ from iglu_marl.agents.learned.examples import (
     shifted,
     training_batch,
 )
-from iglu_marl.agents.learned.frames import INTO, OUT_OF, cell_number, cell_of, frame_of, turned
+from iglu_marl.agents.learned.frames import cell_number
 from iglu_marl.agents.learned.hybrid import Hybrid
 from iglu_marl.agents.learned.text import (
     COLOR,
@@ -113,22 +113,6 @@ def lessons(count: int, seed: int, *, removals: bool = True) -> list[Sample]:
 
 
 # --------------------------------------------------------------------------------------------- frames and words
-
-
-def test_frames_turn_the_gaze_to_the_front() -> None:
-    for frame in range(4):
-        yaw = np.radians(90 * frame)
-        assert np.allclose(turned(np.sin(yaw), -np.cos(yaw), frame), (0, -1), atol=1e-12)
-        assert np.allclose(turned(np.cos(yaw), np.sin(yaw), frame), (1, 0), atol=1e-12)  # its right hand
-        assert np.allclose(turned(np.cos(yaw), np.sin(yaw), frame + 4), (-1, 0), atol=1e-12)
-    assert [frame_of(yaw) for yaw in (0, 44.9, 46, 180, 275, 359, -1, 720)] == [0, 0, 1, 2, 3, 0, 0, 0]
-    for frame in range(8):
-        assert np.array_equal(OUT_OF[frame][INTO[frame]], np.arange(1089))
-        grid = np.arange(1089)
-        x, y, z = 3, 1, -2
-        new_x, new_z = turned(x, z, frame)
-        assert grid[OUT_OF[frame]][cell_number(int(new_x), y, int(new_z))] == cell_number(x, y, z)
-    assert all(cell_number(*cell_of(number)) == number for number in range(1089))
 
 
 def test_words_become_numbers() -> None:
@@ -295,19 +279,6 @@ def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(decoding.step_by_step(None, [example], 0.35, most=2)[0]) == 2  # type: ignore[arg-type]
     assert decoding.step_by_step(None, [example], 0.35, ways=1)[0].tolist() == made[0].tolist()  # type: ignore[arg-type]
     assert decoding.step_by_step(None, [example], 0.95)[0].shape == (0, 3)  # type: ignore[arg-type]
-
-
-def test_of_several_sequences_the_one_counts_that_the_first_look_agrees_with(torch: Any) -> None:
-    def tried(example: int, cell: int, sure: list[float], seen: list[float]) -> Any:
-        actions = np.array([[cell + step, 1, 2] for step in range(len(sure))])
-        return decoding.Tried(example, actions, np.array(sure, np.float32), np.array(seen, np.float32))
-
-    likely = tried(0, 10, [0.4, 0.9, 0.9], [0.4, 0.05, 0.05])
-    agreed = tried(0, 20, [0.3, 0.9, 0.15], [0.3, 0.3, 0.15])
-    made = decoding.settled([likely, agreed, tried(1, 30, [0.1], [0.1])], 3, 0.2)
-    assert [part.tolist() for part in made] == [[[20, 1, 2], [21, 1, 2]], [], []]
-    assert len(decoding.settled([likely, agreed], 1, 0.1)[0]) == 3, "it ends where nothing is probable enough"
-    assert decoding.settled([likely, agreed], 1, 0.35)[0].tolist() == likely.actions.tolist()
 
 
 # ------------------------------------------------------------------------------------------------------- training

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from probing import IDS
 
-from iglu_marl import ActionError, Task, parallel_env, raw_env
+from iglu_marl import Task, parallel_env, raw_env
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.conventions import IGLU2021
@@ -514,25 +514,6 @@ def test_the_act_that_a_yield_cancels(controls: str) -> None:
 # --- who owns what an action is translated to ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CONTROLS)
-def test_a_control_stays_as_it_is_when_the_next_action_is_read(name: Any) -> None:
-    controls = Controls(name, can_yield=True)
-    controls.space.seed(3)
-    actions = [controls.space.sample() for _ in range(20)]
-    found = [controls.encode(action) for action in actions]
-    wanted = controls.encode_batch(actions)
-    assert [records[index] for records, index in found] == list(wanted)
-    many = [controls.encode_many(batch_of([action]), 1) for action in actions]
-    assert [records[numbers][0] for records, numbers in many] == list(wanted)
-
-
-def batch_of(actions: list[Any]) -> Any:
-    """Actions of one space, as an action of the batched space."""
-    if not isinstance(actions[0], dict):
-        return np.array(actions)
-    return {key: np.array([action[key] for action in actions]) for key in actions[0]}
-
-
 def test_acting_on_cells_follows_the_rules_of_hands_but_for_reach() -> None:
     """Against the rules written down plainly, in worlds that fill up and in which colours run out."""
     count, rng = 6, np.random.default_rng(4)
@@ -564,16 +545,6 @@ def test_acting_on_cells_follows_the_rules_of_hands_but_for_reach() -> None:
         *(f"place: {why}" for why in WHY),
         "remove: nothing in reach",
     }
-
-
-def test_an_action_on_a_cell_is_the_same_for_one_world_and_for_many() -> None:
-    controls = Controls("cells")
-    controls.space.seed(1)
-    actions = np.array([controls.space.sample() for _ in range(50)])
-    many, numbers = controls.encode_many(actions, 50)
-    assert (many[numbers] == controls.encode_batch(list(actions))).all()
-    with pytest.raises(ActionError, match=r"the action is \[0, 11, 0, 1\] in world 1, expected 2 times four"):
-        controls.encode_many([[0, 0, 0, 1], [0, 11, 0, 1]], 2)
 
 
 def test_actions_have_names() -> None:

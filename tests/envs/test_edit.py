@@ -284,22 +284,6 @@ def test_the_edited_worlds_of_a_batch_agree(index: Any, copies: bool, expected: 
     assert untouched == (expected if index is None else alone)
 
 
-def test_a_batch_of_pairs_in_turns_agrees(expected: Any) -> None:
-    many = VectorGame(2, builder_sees=SEES, turn_steps=1)
-    many.reset(options=PLACES)
-    silence = np.zeros((2, 16), int)
-
-    def step(action: int) -> Any:
-        for _ in range(2):  # the architects' turn, and the builders'
-            shown = many.step({"architect_0": silence, "builder_0": np.full(2, action)})
-        observations, rewards, ends, _, infos = shown
-        blocks = (observations["builder_0"]["grid"] != 0).sum((1, 2, 3))
-        assert np.array_equal(infos["architect_0"]["blocks"], blocks)
-        return seen(*(part["builder_0"] for part in (observations, rewards, ends)), lambda value: value[1])
-
-    assert story(step, lambda blocks: many.unwrapped.edit(blocks, 1)) == expected
-
-
 def test_the_last_edit_of_a_builder_does_not_come_back() -> None:
     """In games in turns, the builder's last change is shown again in the architect's turn."""
     many = VectorGame(1, builder_sees=SEES, turn_steps=1)

@@ -410,18 +410,3 @@ def test_supersuit_takes_teams(team: str) -> None:
     assert observations.shape == (2 * agents, *alike.observation_space("builder_0").shape)
     assert observations[:, -agents:].tolist() == np.eye(agents).tolist() * 2
     assert rewards.shape == (2 * agents,)
-
-
-def test_one_policy_of_sb3_plays_both_by_supersuit() -> None:
-    needs("supersuit")
-    needs("stable_baselines3")
-    one_thread()
-    import supersuit
-    from stable_baselines3 import PPO
-
-    alike = align(iglu_marl.parallel_env(**GAME), actions="discrete", grids="scaled")
-    many = supersuit.pettingzoo_env_to_vec_env_v1(alike)
-    many = supersuit.concat_vec_envs_v1(many, 2, base_class="stable_baselines3")
-    model = PPO("MlpPolicy", many, n_steps=32, batch_size=64, n_epochs=1, device="cpu")
-    model.learn(256)
-    assert model.num_timesteps == 256

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import importlib
-import inspect
 import pickle
 from typing import Any
 
@@ -17,7 +16,7 @@ from gymnasium.utils.env_checker import check_env
 import iglu_marl
 from iglu_marl import ActionError, ConfigError, LanguageError, StateError, Task
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.envs.language import SPELLINGS, LanguageGoal, make_language_goal
+from iglu_marl.envs.language import LanguageGoal, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
 from iglu_marl.language.scene.graph import Scene
@@ -337,10 +336,6 @@ def test_names_of_clevr_robot_stand_for_ours() -> None:
     assert make().config.max_steps == 200
     for name in ("action_type", "controls"):
         assert make(**{name: "flying"}).action_space == make(action_space="flying").action_space
-    parameters = inspect.signature(make_language_goal).parameters
-    assert SPELLINGS.keys() <= parameters.keys()
-    inner = inspect.signature(LanguageGoal).parameters
-    assert all(parameters[name].default == inner[name].default for name in inner if name != "env")
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])
@@ -556,10 +551,6 @@ def test_wrong_arguments_are_refused() -> None:
     ):
         with pytest.raises((ConfigError, LanguageError), match=message):
             make_language_goal(**options)
-    for name in ("obs_type", "goal_in_obs", "describe", "architect_sees", "builder_sees"):
-        for strange in STRANGE:
-            with pytest.raises((ConfigError, LanguageError)):
-                make_language_goal(**{name: strange})  # type: ignore[arg-type]
     env = make()
     for early in (
         lambda: env.goal,
@@ -577,9 +568,6 @@ def test_wrong_arguments_are_refused() -> None:
         with pytest.raises(LanguageError):
             env.step(0, goal=wrong)
     assert env.step(0)[1] == 0.0, "a refused goal changes nothing"
-
-
-STRANGE = (3, 1.5, float("nan"), b"x", "\u00b2", np.zeros((9, 11, 11)), object(), 2**70, {"a": 1}, int, (3,))
 
 
 def test_the_wrapper_takes_any_single_agent_environment() -> None:

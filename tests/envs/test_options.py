@@ -13,7 +13,7 @@ import iglu_marl
 from benchmarks import options as trials
 from iglu_marl import ConfigError, GameConfig
 from iglu_marl.agents import ScriptedArchitect
-from iglu_marl.envs import GridworldEnv, LiveGame, SilentBuilderEnv, VectorGame
+from iglu_marl.envs import GridworldEnv, SilentBuilderEnv, VectorGame
 from iglu_marl.envs.documentation import effect_rows
 from iglu_marl.envs.language import make_language_goal
 from iglu_marl.game.effects import KINDS
@@ -219,22 +219,6 @@ def test_a_config_for_another_view() -> None:
         PAIR.for_view("goal")
     silent = dataclasses.replace(PAIR, builder_sees=("grid",)).for_view("single")
     assert (silent.chat, silent.vocabulary, silent.dialog_length) == ("text", "templates", 4000)
-
-
-def test_a_config_for_a_view_is_taken_there() -> None:
-    architect = trials.Speaker(True, 16)
-    for name in IDS:
-        assert gym.make(name, config=PAIR.for_view("single")).config.max_steps == 33
-        live = gym.make(name, config=PAIR.for_view("instructed"), architect=architect)
-        assert live.config.turn_steps == 7
-        for env in (live, gym.make(name)):
-            speaks = {"architect": architect} if env.has_architect else {}
-            again = gym.make(name, config=env.config, **speaks)
-            assert (again.config, again.observation_space) == (env.config, env.observation_space)
-    for make, view in ((iglu_marl.parallel_env, "parallel"), (VectorGame, "vector"), (LiveGame, "live")):
-        made = make(config=PAIR.for_view(view))
-        assert make(config=made.config).config == made.config
-        assert make(config="craft", **({"chat": "tokens"} if view == "vector" else {})).config.architects == 3
 
 
 @pytest.mark.parametrize("field", ["builder_sees", "architect_sees"])

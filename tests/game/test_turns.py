@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from probing import IDS, Player, frozen
+from probing import IDS, frozen
 
 from iglu_marl import Role, Subtasks, Task, TaskError, env, parallel_env, raw_env
 from iglu_marl.tasks import BundledTasks
@@ -519,14 +518,6 @@ def test_a_session_can_begin_in_the_middle() -> None:
     assert site.terminated
 
 
-def test_what_was_said_besides_stays_in_a_recorded_session() -> None:
-    site = Site(MAKERS[IDS[1]](), session()[0])
-    episode = site.game.episode
-    episode.dialogue = episode.dialogue.say("builder", "wait")
-    site.place(NORTH, RED)
-    assert episode.dialogue.text.split("\n") == [LINES[0], "<Builder> wait", *LINES[1:3]]
-
-
 def test_baselines_of_size_reward_are_reset_with_the_episode() -> None:
     turns, worlds = ["a", "b", "c"], [[block(NORTH, RED)], [], [block(NORTH, RED)]]
     task = Subtasks(turns, worlds, invariant=False, progressive=True)[0]
@@ -684,26 +675,6 @@ def test_a_live_architect(name: str) -> None:
     assert architect.closed == 1
 
 
-def test_a_live_architect_is_seeded() -> None:
-    seeds = []
-    for _ in range(2):
-        architect = Counting()
-        game = gym.make(IDS[1], architect=architect, tasks=BundledTasks())
-        game.reset(seed=5)
-        game.reset()
-        seeds.append([seed for _, seed in architect.begun])
-    assert seeds[0] == seeds[1]
-    assert len(set(seeds[0])) == 2
-
-
-def test_a_silent_architect() -> None:
-    game = gym.make(IDS[1], architect=Counting(silent=True), tasks=UNREACHABLE, turn_steps=1)
-    assert game.reset(seed=1)[0]["dialog"] == ""
-    observation, reward, *_ = game.step(0)
-    assert observation["dialog"] == ""
-    assert reward == 0
-
-
 def test_a_privileged_architect_knows_the_task() -> None:
     game = gym.make(IDS[1], architect=Knowing(), tasks=UNREACHABLE)
     assert game.reset(seed=1)[0]["dialog"] == "<Architect> build 4 blocks"
@@ -715,13 +686,3 @@ def test_a_live_architect_and_a_session() -> None:
     site.place(NORTH, RED)
     assert site.seen["dialog"] == lines(1, 2)
     assert site.game.task.instruction == "a blue one in the east"
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda game: pickle.loads(pickle.dumps(game))])  # noqa: S301
-def test_copies_take_the_architect_along(copied: Any) -> None:
-    game = gym.make(IDS[1], architect=Counting(), turn_steps=3, max_steps=25)
-    game.reset(seed=1)
-    player = Player(game, 1)
-    player.moves(game, 10)
-    twin, other = copied(game), copy.deepcopy(player)
-    assert player.moves(game, 60) == other.moves(twin, 60)

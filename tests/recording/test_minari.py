@@ -201,14 +201,8 @@ def test_lone_builders_come_back(name: str, options: Any, tmp_path: Path, minari
     dataset = write_minari(tmp_path / "a.jsonl", "iglu/lone-v0")
     assert dataset.observation_space.keys() == env.observation_space.keys()
     episodes = check_round_trip(dataset)
-    env.reset(seed=1)
     assert at(episodes[1].infos, 0).keys() == {"event", "instruction", "target_grid"}
-    for step in range(40):
-        observation, reward, _, truncated, info = env.step(at(episodes[1].actions, step))
-        assert_equal(observation, at(episodes[1].observations, step + 1))
-        assert_equal(info, at(episodes[1].infos, step + 1))
-        assert reward == episodes[1].rewards[step]
-        assert truncated == episodes[1].truncations[step]
+    assert episodes[1].truncations[-1]
 
 
 def test_another_look_at_the_same_games(tmp_path: Path) -> None:
@@ -370,15 +364,6 @@ def test_a_world_edited_from_outside_is_refused(tmp_path: Path, minari: Any) -> 
     with pytest.raises(DataError, match="edited from outside"):
         write_minari([games(tmp_path / "a.jsonl"), tmp_path / "b.jsonl"], "iglu/games-v0")
     assert not minari.list_local_datasets()
-
-
-def test_another_encoding_in_the_middle_is_refused(tmp_path: Path) -> None:
-    path = games(tmp_path / "a.jsonl")
-    lines = lines_of(path)
-    lines.insert(3, {"controls": {"name": "flying", "select_and_place": False}})
-    path.write_bytes(chained(lines))
-    with pytest.raises(ConfigError, match="line 5: the builder changes its encoding"):
-        write_minari(path, "iglu/none-v0")
 
 
 def test_what_does_not_come_back_is_not_written(tmp_path: Path, minari: Any) -> None:

@@ -102,17 +102,6 @@ def test_two_agents_come_back(make: Any, chat: str, tmp_path: Path) -> None:
     check_same(played, replay(tmp_path / "game.jsonl"))
 
 
-def test_another_pay_for_completion_is_told(tmp_path: Path) -> None:
-    """No checksum holds it, so that recordings of version 0.1.0 can be compared; what was paid does."""
-    file, env = tmp_path / "game.jsonl", game(completion_reward=10)
-    with Recorder(file) as recorder:
-        iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
-    content = file.read_bytes()
-    file.write_bytes(changed(content, 0, lambda line: line["config"].update(completion_reward=9.0)))
-    with pytest.raises(ReplayError, match=r"was paid .*12\.0.*, now .*11\.0"):
-        replay(file)
-
-
 def test_half_characters_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     env = game(max_turns=6)
     pair = {Role.ARCHITECT: Garbled(), Role.BUILDER: ScriptedBuilder.for_env(env)}
@@ -224,22 +213,6 @@ def test_another_encoding_in_the_middle_of_a_game(tmp_path: Path) -> None:
     again = replay(tmp_path / "a.jsonl")
     assert again.builder_steps == 6
     assert np.array_equal(again.grid, flying.episode.worlds.grid[0])
-
-
-def test_watchers_see_the_start_and_every_move(tmp_path: Path) -> None:
-    env = game()
-    seen: list[bytes] = []
-    with Recorder(tmp_path / "a.jsonl") as recorder:
-
-        def watch(env: Any) -> None:
-            recorder(env)
-            seen.append(env.unwrapped.episode.worlds.state.tobytes())
-
-        watch.follow = recorder.follow  # type: ignore[attr-defined]
-        iglu_marl.play(env, agents_for(env), seed=4, on_step=watch)
-    again: list[bytes] = []
-    replay(tmp_path / "a.jsonl", on_step=lambda env: again.append(env.episode.worlds.state.tobytes()))
-    assert again == seen
 
 
 # ---------------------------------------------------------------------------------------------------- values

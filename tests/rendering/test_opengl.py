@@ -196,20 +196,6 @@ def test_large_batches_are_drawn_in_parts(gl, monkeypatch):
 # --- contexts: opened late, shared, closed, put back -------------------------------------------------------------
 
 
-def test_nothing_is_opened_before_the_first_picture(description, monkeypatch):
-    monkeypatch.setattr(renderer, "_open_contexts", {})
-    lazy = OpenGLRenderer(PLAIN)
-    copies = [lazy, pickle.loads(pickle.dumps(lazy)), copy.deepcopy(lazy)]  # noqa: S301
-    assert renderer._open_contexts == {}
-    pictures = [one.render_grid(np.zeros((9, 11, 11)), POSE, (16, 16)) for one in copies]
-    assert (pictures[0] == pictures[1]).all()
-    assert list(renderer._open_contexts) == [None]
-    for one in copies:
-        assert one.lens == PLAIN
-        one.close()
-    assert (copies[1].render_grid(np.zeros((9, 11, 11)), POSE, (16, 16)) == pictures[0]).all()
-
-
 def test_threads_share_the_context(gl):
     worlds = worlds_of(16)
     expected = Painter(PLAIN).render(worlds, np.arange(16), (64, 64))

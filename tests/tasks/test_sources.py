@@ -200,13 +200,9 @@ def damaged_dumps(path):
         about, grids = json.loads(str(file["about"])), file["grids"]
     path.write_bytes(whole[: len(whole) // 2])
     yield "half a file"
-    path.write_bytes(b"")
-    yield "empty"
     with open(path, "wb") as file:
         np.save(file, grids)
     yield "a bare array"
-    path.write_text("tasks")
-    yield "text"
     np.savez(path, grids=grids)
     yield "no parameters"
     np.savez(path, grids=grids, about=json.dumps({**about, "format": 99}))
@@ -270,28 +266,9 @@ class ResettingSampling(Sampling):
         return OTHER
 
 
-class SamplingResetting(Resetting):
-    def sample(self):
-        return TASK
-
-
 class Plain:
     def reset(self):
         return OTHER
-
-
-class Wrapper:
-    def __init__(self, inner):
-        self.inner = inner
-
-    def __getattr__(self, name):
-        return getattr(self.__dict__["inner"], name)
-
-
-def patched():
-    source = RandomTasks()
-    source.reset = lambda: OTHER
-    return source
 
 
 @pytest.mark.parametrize(
@@ -302,10 +279,7 @@ def patched():
         (Resetting(), OTHER),
         (SampleTasking(), OTHER),
         (ResettingSampling(), OTHER),
-        (SamplingResetting(), TASK),
-        (patched(), OTHER),
         (Plain(), OTHER),
-        (Wrapper(Plain()), OTHER),
         ([TASK], TASK),
         ((Resetting(),), OTHER),
         ({"c1": [Sampling()]}, TASK),
@@ -517,14 +491,6 @@ def test_seeds_decide_even_where_calls_take_no_generator():
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_errors_of_a_source_come_through():
-    def failing():
-        raise KeyError("c73")
-
-    with pytest.raises(KeyError, match="c73"):
-        sample_task(failing, rng())
-
-
 # -- sessions, bundled tasks, the default
 
 
@@ -698,11 +664,7 @@ def test_wrong_structure_files_are_refused(tmp_path, changes, named):
     assert str(path) in str(caught.value)
 
 
-def test_unreadable_structure_files_are_refused(tmp_path):
-    for content in (b"not json", b"\xff\xfe", b"[1]", b""):
-        (tmp_path / "s.json").write_bytes(content)
-        with pytest.raises(DataError):
-            load_structures(tmp_path / "s.json")
+def test_missing_structure_files_are_refused(tmp_path):
     for path in (tmp_path / "none.json", tmp_path):
         with pytest.raises(DataError, match=path.name):
             load_structures(path)
