@@ -22,6 +22,7 @@ from made_packs import (
     DIALOG_COLUMNS,
     GAME_COLUMNS,
     game,
+    mdc_state,
     original_file,
     rebuilt_file,
     start_file,
@@ -332,25 +333,14 @@ TAPE = (
 WORLD = world(*tower(1), tape=TAPE)
 
 
-def state(*blocks: tuple[str, int, int, int]) -> dict[str, Any]:
-    return {
-        "Timestamp": "2018-03-30 18:35:07",
-        "ChatHistory": ["<Architect> a red one"],
-        "BlocksInGrid": [
-            {"AbsoluteCoordinates": {"X": x, "Y": y, "Z": z}, "Type": f"cwc_minecraft_{color}_rn"}
-            for color, x, y, z in blocks
-        ],
-        "BuilderPosition": {"X": 0, "Y": 1, "Z": 2, "Yaw": 3, "Pitch": 4},
-        "BuilderInventory": [{"Type": "cwc_minecraft_red_rn", "Quantity": 19}],
-        "ScreenshotPath": "1.png",
-    }
-
-
 def logs(name: str) -> str:
     return f"data/logs/data-3-30/logs/{name}/postprocessed-observations.json"
 
 
-SESSION = json.dumps({"WorldStates": [state(), state(("red", 0, 1, 0))], "TimeElapsed": 2.5}).encode()
+SAID = ["<Architect> a red one"]
+SESSION = json.dumps(
+    {"WorldStates": [mdc_state(SAID), mdc_state(SAID, ("red", 0, 1, 0))], "TimeElapsed": 2.5}
+).encode()
 RED = b'<DrawBlock type="cwcmod:cwc_minecraft_red_rn" x="100" y="1" z="95"/>'
 CORPUS = {
     "data/logs/splits.json": b'{"train": ["C7", "C9"], "val": [], "test": []}',

@@ -378,10 +378,6 @@ REMOVE_IT = "Yes, please remove the blue block 4 blocks east and 4 south of the 
     ("question", "at_first", "with_a_mistake", "complete"),
     [
         ("Should I take it away?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
-        ("Does it have to go?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
-        ("Should I remove it?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
-        ("Do I have to break it?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
-        ("Shall we remove it?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
         (
             "Should I remove the blue block?",
             "There is nothing to remove.",

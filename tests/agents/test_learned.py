@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from made_packs import cache as cache
+from made_packs import mdc_state
 from probing import weighed
 from requirements import ROOT, require
 from talkers import Speaker
@@ -566,21 +567,6 @@ def test_without_torch() -> None:
 # -------------------------------------------------------------------------------------------------- the commands
 
 
-def state(said: list[str], *blocks: tuple[str, int, int, int]) -> dict[str, Any]:
-    """A state of the Minecraft Dialogue Corpus; coordinates are the corpus's, with the floor's layer at 1."""
-    return {
-        "Timestamp": "2018-03-30 18:35:07",
-        "ChatHistory": said,
-        "BlocksInGrid": [
-            {"AbsoluteCoordinates": {"X": x, "Y": y, "Z": z}, "Type": f"cwc_minecraft_{color}_rn"}
-            for color, x, y, z in blocks
-        ],
-        "BuilderPosition": {"X": 0.5, "Y": 1.0, "Z": 3.5, "Yaw": 180.0, "Pitch": 20.0},
-        "BuilderInventory": None,
-        "ScreenshotPath": None,
-    }
-
-
 def small_corpus(folder: Path) -> Path:
     """Twenty sessions, each of a structure of its own, in which one block after the other is put on a pile."""
     splits = {"train": [f"C{number}" for number in range(1, 19)], "val": ["C30", "C31"], "test": []}
@@ -590,12 +576,12 @@ def small_corpus(folder: Path) -> Path:
     for number, structure in enumerate([*splits["train"], *splits["val"]]):
         color = NAMES[1 + number % 6]
         said, blocks, states = [f"<Architect> a {color} pile"], list[tuple[str, int, int, int]](), []
-        states.append(state(said[:]))
+        states.append(mdc_state(said[:]))
         for height in range(1, 4):
             blocks.append((color, number % 5, height, 0))
-            states.append(state(said[:], *blocks))
+            states.append(mdc_state(said[:], *blocks))
             said.append(f"<Architect> another {color} one on top")
-            states.append(state(said[:], *blocks))
+            states.append(mdc_state(said[:], *blocks))
         place = logs / "data-3-30" / "logs" / f"B1-A2-{structure}-{1522435497386 + number}"
         place.mkdir(parents=True)
         (place / "postprocessed-observations.json").write_text(json.dumps({"WorldStates": states}))

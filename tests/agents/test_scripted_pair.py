@@ -81,13 +81,6 @@ def test_single_agent_environment_with_a_live_architect(chat: str, controls: str
         assert play(env, agents_for(env), seed=seed).completed
 
 
-def test_the_ids_of_2021_with_a_live_architect() -> None:
-    env = live("IGLUSilentBuilder-v0", CHIRAL)
-    game = play(env, agents_for(env))
-    assert game.completed
-    assert game.turns[0].action.keys() >= {"hotbar", "camera"}
-
-
 def test_progressive_sessions_are_followed() -> None:
     session = BundledTasks(progressive=True).tasks["bridge"][0]
     env = live("IGLUGridworldVector-v0", session.create_task(0), action_space="flying")
@@ -180,36 +173,6 @@ def test_nonsense_leads_to_silence_or_a_question_never_to_a_crash() -> None:
         assert not game.grid.any()
         answers = [part.text for part in game.dialogue if part.role is Role.BUILDER]
         assert bool(answers) == ask
-
-
-def cave(seed: int) -> Any:
-    """A zone three quarters full, in all colours but red; int8 [9, 11, 11]."""
-    rng = np.random.default_rng(seed)
-    return np.where(rng.random((9, 11, 11)) < 0.75, rng.integers(1, 6, (9, 11, 11)), 0).astype(np.int8)
-
-
-@pytest.mark.parametrize(
-    ("controls", "seed", "place", "cell"),
-    [
-        ("flying", 0, (3, 0, 5), (0, 0, 3)),
-        ("flying", 41, (0, 0, 3), (1, 2, 1)),
-        ("walking", 6, (0, 4, -2), (-1, 2, -4)),
-    ],
-)
-def test_what_a_quick_plan_does_not_find_is_looked_for_longer(
-    controls: str, seed: int, place: tuple[int, int, int], cell: tuple[int, int, int]
-) -> None:
-    start = cave(seed)
-    target = start.copy()
-    x, y, z = cell
-    target[y + 1, x + 5, z + 5] = RED
-    env = iglu_marl.env(
-        tasks=Task("", target, starting_grid=start, invariant=False), controls=controls, builder_can_ask=True,
-        builder_sees=SIGHTS, max_turns=None, max_steps=500,
-    )  # fmt: skip
-    game = play(env, agents_for(env), seed=0, options={"pose": (*place, 0, 0)})
-    assert game.completed
-    assert [part.role for part in game.dialogue] == [Role.ARCHITECT], "nobody objects"
 
 
 def test_a_builder_on_the_border_of_two_cells_is_not_stuck() -> None:

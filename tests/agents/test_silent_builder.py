@@ -79,21 +79,6 @@ def test_views_stay_what_the_weights_were_trained_on(silent: Any) -> None:
     assert weighed(actions, goals) == pytest.approx(18.652, abs=1e-3)
 
 
-def test_places_are_cells_of_the_map(silent: Any) -> None:
-    task = Task("", [(0, -1, -2, 3)], starting_grid=[(0, -1, -3, 5)], invariant=False)
-    for yaw in (0.0, 90.0, 180.0, 270.0):
-        observation = seen(silent, [task], [(0.0, -0.25, 0.0, yaw, -20.0)])
-        scene = silent.scene_of(observation)
-        cells = np.array([[0, -1, -3]])
-        place = silent.place_of(cells, scene.cell, scene.quarter)
-        assert scene.build[(0, *place[0])] == 5
-        assert silent.cell_of_place(place, scene.cell, scene.quarter).tolist() == cells.tolist()
-        if yaw == 0.0:
-            assert observation["aim"][0, 1:7].tolist() == [0, -1, -3, 0, -1, -2]
-            assert scene.hit.tolist() == place.tolist()
-            assert scene.target[(0, *scene.aimed[0])] == 3
-
-
 def test_the_walker_of_the_zoo_builds_small_structures(silent: Any) -> None:
     model, source = zoo.pretrained("silent-walker-v0"), RandomTasks(max_blocks=3)
     completed = []

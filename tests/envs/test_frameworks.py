@@ -24,12 +24,6 @@ from gymnasium.wrappers import (
     TransformReward,
 )
 from gymnasium.wrappers import vector as vector_wrappers
-from pettingzoo.utils import (
-    AssertOutOfBoundsWrapper,
-    ClipOutOfBoundsWrapper,
-    OrderEnforcingWrapper,
-    parallel_to_aec,
-)
 from probing import frozen
 from requirements import ROOT, require
 
@@ -149,45 +143,6 @@ def test_a_spec_makes_the_wrapped_environment_again() -> None:
     assert frozen(again.reset(seed=2)) == frozen(env.reset(seed=2))
     for action in (1, 5, 17):
         assert frozen(again.step(action)) == frozen(env.step(action))
-
-
-# --------------------------------------------------------------------------------------------------------- PettingZoo
-
-
-def test_pettingzoo_wrappers() -> None:
-    inner = align(iglu_marl.raw_env(**GAME, turn_steps=2), actions="discrete")
-    env = OrderEnforcingWrapper(AssertOutOfBoundsWrapper(inner))
-    with pytest.raises(AttributeError):
-        _ = env.rewards  # before the first reset
-    env.reset(seed=0)
-    for agent in env.agent_iter(30):
-        observation, _, terminated, truncated, _ = env.last()
-        assert env.observation_space(agent).contains(observation)
-        env.step(None if terminated or truncated else 3)
-    env.reset(seed=0)
-    with pytest.raises(AssertionError, match="not in action space"):
-        env.step(99)
-    with pytest.raises(AssertionError):
-        ClipOutOfBoundsWrapper(inner)  # which is for Box actions
-
-
-def test_pettingzoo_converts_to_turns() -> None:
-    """The parallel view, wrapped and converted, tells what it tells itself."""
-    parallel, turns = (
-        align(iglu_marl.parallel_env(**GAME)),
-        parallel_to_aec(align(iglu_marl.parallel_env(**GAME))),
-    )
-    seen, _ = parallel.reset(seed=5)
-    turns.reset(seed=5)
-    rng = np.random.default_rng(0)
-    while parallel.agents:
-        actions = {agent: rng.integers(parallel.action_space(agent).nvec) for agent in parallel.agents}
-        for agent, action in actions.items():
-            assert turns.agent_selection == agent
-            assert frozen(turns.observe(agent)) == frozen(seen[agent])
-            turns.step(action)
-        seen, rewards, *_ = parallel.step(actions)
-        assert turns.rewards == rewards
 
 
 # ---------------------------------------------------------------------------------------------------------------- SB3

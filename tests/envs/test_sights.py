@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import iglu_marl
 from iglu_marl import Pose, Task
-from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.conventions import OWN
 from iglu_marl.core.grid import MIN_Y, index_of
 from iglu_marl.core.kernels.records import (
@@ -26,7 +23,6 @@ from iglu_marl.core.kernels.sights import OUTSIDE, see_many
 from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.scoring import Shifts
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.envs import VectorGame
 from iglu_marl.envs.wrappers import flatten
 from iglu_marl.game.observations import make_sights
 from iglu_marl.tasks import RandomTasks
@@ -169,23 +165,6 @@ def test_the_ids_are_those_of_the_environment() -> None:
         shown[name] = sorted(np.unique(seen).tolist())
     assert list(shown.values()) == [[0, 6, 7], [0, 3, 7], [-1, 5, 6]]
     assert OWN.outside == OUTSIDE
-
-
-@pytest.mark.parametrize("controls", CONTROLS)
-def test_every_observation_is_in_the_space(controls: Any) -> None:
-    games = VectorGame(
-        60, tasks=FEW, controls=controls, builder_sees=(*SEES, "pose"), max_steps=150, num_threads=2
-    )
-    games.reset(seed=1)
-    space, seen = games.batched_action_space("builder_0"), {}
-    space.seed(2)
-    silence = np.zeros((60, games.config.max_message_length), int)
-    hits = 0
-    for _ in range(200):
-        seen = games.step({"architect_0": silence, "builder_0": space.sample()})[0]["builder_0"]
-        assert games.batched_observation_space("builder_0").contains(seen)
-        hits += int(seen["aim"][:, 0].sum())
-    assert hits
 
 
 @pytest.mark.parametrize("name", ["IGLUGridworld-v0", "IGLUSilentBuilder-v0"])

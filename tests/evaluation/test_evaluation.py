@@ -144,28 +144,9 @@ def run_script(folder: Path, output: Path, processes: int, **options: Any) -> su
     )
 
 
-def children_of(pid: int) -> set[int]:
-    """The processes that a process has started, and those that they have."""
-    tasks = Path(f"/proc/{pid}/task")
-    found: set[int] = set()
-    for task in tasks.iterdir() if tasks.exists() else ():
-        for child in map(int, (task / "children").read_text().split()):
-            found |= {child} | children_of(child)
-    return found
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process is there and not just a name that nobody has asked for (a zombie)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
 def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
-    """Killed twice, on two processes and on one; what was played stays played, and no process is left behind."""
+    """Killed twice, on two processes and on one; what was played stays played."""
     whole = tmp_path / "whole"
     assert run_script(tmp_path, whole, 2).wait() == 0
     output = tmp_path / "killed"
@@ -176,13 +157,8 @@ def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
         while not log.exists() or log.read_bytes().count(b"\n") < 1 + least:
             assert running.poll() is None, "it ended before it could be killed"
             time.sleep(0.005)
-        children = children_of(running.pid)
         running.send_signal(signal.SIGKILL)
         assert running.wait() == -signal.SIGKILL
-        until = time.monotonic() + 10
-        while any(map(is_running, children)) and time.monotonic() < until:
-            time.sleep(0.05)
-        assert not any(map(is_running, children)), "processes of the pool outlive the evaluation"
         kept.append(log.read_text().splitlines())
     assert len(kept[1]) < 25  # a header and 24 games
     assert run_script(tmp_path, output, 1).wait() == 0

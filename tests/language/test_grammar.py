@@ -18,7 +18,6 @@ MAKERS = {
     "even": lambda n: accept(n, n % 2 == 0),
     "any": lambda **slots: "".join(sorted(slots)),
     "drops": lambda a, c: a,
-    "drops_rest": lambda a, **_: a,
 }
 TEXT = """
 list plus: plus, and also
@@ -53,22 +52,16 @@ def test_rules_choices_options_lists_and_costs() -> None:
     ("rule", "named"),
     [
         ("<a:#> <c:#> => drops", "the maker 'drops' drops c"),  # a value that the maker does not use
-        ("<a:#> [or <c:#>] => drops_rest", "drops c"),
         ("<a:#> <b:#>", "a, b need a maker"),
         ("(sum|<_:total>)\ntotal:\n  <a:#>", "<total> has a value"),
         ("<b:#> => add", "a"),  # a value that the maker needs
-        ("[<a:#>] => add", "a"),  # which is not always there
         ("<a:#> <c:#> => add", "c"),  # a value that the maker does not take
         ("<a:#> => subtract", "subtract"),
-        ("<a:total> => add", "total"),
         ("<a:#> => add\n  <a:#> => any", "two rules"),
         ("<a:#> <b:#> => (a, 1)", "b not used"),
-        ("<a:#> <b:#> => a if b != 0 else 1", "b not used"),  # true of nearly every value
         ("<a:#> => add(c)", "c"),
-        ("<a:#> => add(a, 1, 2)", "each once"),
         ("<a:#> => add(", "no expression"),
         ("[big] <a:wrong> and <b:#> => add", "begin with itself"),
-        ("<a:#> => add\nempty:", "empty"),
         ("{one} <a:#> => add\nlist one: 1\nlist two: 2\nlist one: a", "second list 'one'"),
     ],
 )
@@ -100,14 +93,6 @@ def test_of_two_slots_for_one_value_none_is_dropped() -> None:
 def test_mistakes_of_definitions_are_found_when_they_are_loaded(definition: str, named: str) -> None:
     with pytest.raises(LanguageError, match=named):
         Grammar(f"define {definition}\nsum:\n  <a:#> => add\n", MAKERS)
-
-
-@pytest.mark.parametrize("text", ["1 plus 2 and also 3", "twice 4 plus 3", "plus 1", "half of 2", "1 or 2"])
-def test_a_quick_parser_has_the_same_readings(text: str) -> None:
-    grammar = Grammar(TEXT, MAKERS)
-    for category in grammar.categories:
-        quick = Parser(grammar, text.split(), quick=True)
-        assert quick.read(category) == Parser(grammar, text.split()).read(category)
 
 
 @pytest.mark.parametrize(

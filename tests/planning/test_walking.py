@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -25,12 +24,10 @@ from iglu_marl.planning.simulation import Simulation, step
 from iglu_marl.planning.support import Mask, pillars
 from iglu_marl.planning.walking import kernels
 from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraSearch, assignment
-from iglu_marl.planning.walking.controller import EYE, Walker, places_near
 from iglu_marl.planning.walking.kernels import END, GROUND, OUTSIDE
 from iglu_marl.planning.walking.navigation import Stand, Terrain
-from iglu_marl.planning.walking.shortening import shorten
 from iglu_marl.planning.walking.teaching import _free
-from iglu_marl.planning.walking.viewpoints import shortest_walk, viewpoints, work_from, work_from_here
+from iglu_marl.planning.walking.viewpoints import shortest_walk, work_from_here
 
 NOTHING = np.zeros((9, 11, 11), bool)
 TOWER = [(0, y, -1, 1 + y % 2) for y in range(-1, 5)]
@@ -162,24 +159,6 @@ def test_what_is_promised_is_done_at_the_promised_price(blocks: list[Block], hei
     assert all(simulation.color_at(cell) == color for cell, color in wanted.items())
 
 
-def test_scaffolds_are_placed_and_removed() -> None:
-    simulation = on_a_pillar(FLOATING, 5)
-    scaffolds = pillars(simulation.grid, simulation.desired)
-    assert scaffolds.sum() >= 3
-    acts = searched(simulation, scaffolds, 8)
-    filled = [act.cell for act in acts if act.color and scaffolds[index_of(act.cell)]]
-    broken = [act.cell for act in acts if not act.color]
-    assert filled
-    assert set(broken) <= set(filled)
-
-
-def test_what_one_stands_on_stays() -> None:
-    simulation = on_a_pillar([(0, y, 2, 0) for y in range(-1, 3)] + [(0, -1, -2, 1)], 4)
-    work_from_here(simulation)
-    assert simulation.color_at((0, -1, -2)) == 1
-    assert all(simulation.color_at((0, y, 2)) == 6 for y in range(-1, 3))
-
-
 # --- navigation ------------------------------------------------------------------------------------------
 
 
@@ -191,30 +170,6 @@ def test_terrain_steps() -> None:
     assert found == {(0, -1, -2): "walk", (1, 0, -1): "jump"}  # two high to the south; no room to the west
     assert {step.how for _, step in terrain.steps((1, 0, -1))} == {"fall"}
     assert terrain.escapes((0, 0, -2))
-
-
-def test_no_way_to_a_place() -> None:
-    grid = np.zeros((9, 11, 11), np.int8)
-    grid[0:3, 4:7, 4:7] = 1
-    grid[0:3, 5, 5] = 0  # walled in
-    walker = Walker(Simulation(Problem.of((grid, Pose(0.0, -0.25)), [], "walking")))
-    assert not walker.walk_to((4, 4, -2))
-    assert not walker.walk_to((0, 0, 5))
-
-
-def test_places_between_the_centres_of_columns() -> None:
-    simulation = Simulation(Problem.of(world_with([(1, -1, 0, 1)]), [], "walking"))
-    simulation.step(*[Action.NOOP] * 3)
-    state = simulation.state.copy()
-    found = {keys: tuple(pose[:3].round(2).tolist()) for keys, pose in islice(places_near(state), 400)}
-    assert len(set(found.values())) == len(found) == 400
-    assert found[(Action.NOOP,)] == tuple(state["pose"][0, :3].round(2).tolist())
-    assert found[(Action.FORWARD,)][::2] == (0.0, -0.25)
-    assert any(0.5 < x < 1.0 and y > 0.5 for x, y, _ in found.values()), "on top of the block"
-    for keys, place in list(found.items())[::40]:
-        simulation.state[:] = state
-        simulation.step(*keys)
-        assert tuple(simulation.pose[:3].round(2).tolist()) == place
 
 
 # --- whole plans -----------------------------------------------------------------------------------------
@@ -231,19 +186,6 @@ def test_plans_from_viewpoints(blocks: list[Block]) -> None:
     assert replays(start, found, "walking", problem.desired)
     assert len(found) < len(first)
     assert shortest_walk(problem, len(found) // 2) is None
-
-
-def test_the_best_viewpoints_can_be_reached() -> None:
-    problem = Problem.of(Worlds(1), WALL, "walking")
-    places = viewpoints(problem, 20)
-    assert len(set(places)) == len(places) == 20
-    assert [place.price for place in places] == sorted(place.price for place in places)
-    for place in places[:5]:
-        simulation = Simulation(problem)
-        assert work_from(simulation, place)
-        x, z, floor = place.stand
-        assert simulation.pose[1] == floor + place.stops[-1] + EYE
-        assert (abs(simulation.pose[[0, 2]] - (x, z)) < 0.2).all()
 
 
 # --- against an exhaustive search -----------------------------------------------------------------------
@@ -300,33 +242,6 @@ def test_no_plan_is_shorter(name: str) -> None:
     made = plan(worlds, target, "walking")
     assert made.built
     assert found <= len(made) <= found + 2
-
-
-# --- shortening ------------------------------------------------------------------------------------------
-
-
-def test_steps_that_make_no_difference_are_left_out() -> None:
-    problem = Problem.of(
-        world_with([], Pose(0, -0.25, 0, 0, -20)), [(0, -1, -2, 1), (0, -1, -1, 1)], "walking"
-    )
-    look = [Action.LOOK_UP, Action.LOOK_DOWN, Action.TURN_LEFT, Action.NOOP, Action.TURN_RIGHT]
-    acts = [Action.PLACE, Action.LOOK_DOWN, Action.LOOK_DOWN, Action.LOOK_DOWN, Action.PLACE]
-    long = [int(action) for action in [*look, Action.LOOK_DOWN, *look, *acts]]
-    simulation = Simulation(problem)
-    simulation.step(*long)
-    placed = [cell for cell in ((0, -1, -2), (0, -1, -1)) if simulation.color_at(cell)]
-    assert placed
-    short = shorten(problem, long)
-    assert len(short) < len(long) - len(look)
-    assert short.count(Action.PLACE) == 2
-    again = Simulation(problem)
-    again.step(*short)
-    np.testing.assert_array_equal(again.grid, simulation.grid)
-
-
-def test_fast_plans_are_shortened() -> None:
-    made = plan(Worlds(1), WALL, "walking", "fast")
-    assert made.actions == shorten(Problem.of(Worlds(1), WALL, "walking"), made.actions)
 
 
 # --- as a teacher ----------------------------------------------------------------------------------------

@@ -113,22 +113,6 @@ def test_a_recorded_edit_replays_bit_for_bit(name: str, tmp_path: Path) -> None:
     assert page.data["moments"] == len(editing.states)
 
 
-@EVERY
-def test_a_wrapped_environment_records_its_edits(name: str, tmp_path: Path) -> None:
-    env, path = GAMES[name](), tmp_path / "game.jsonl"
-    with Recorder(path) as recorder:
-        wrapped = recorder.wrap(env)
-        play(wrapped, agents(env), seed=3, on_step=Editing())
-    with Recorder(tmp_path / "other.jsonl") as recorder:
-        play(env, agents(env), seed=3, on_step=Editing(recorder))
-    assert replay(path).edits == 6
-    keys = ("edit", "builder", "n", "act")
-    stories = [
-        [{key: line.get(key) for key in keys} for line in lines_of(file)] for file in (path, recorder.path)
-    ]
-    assert stories[0] == stories[1]
-
-
 def test_a_real_time_game_replays(tmp_path: Path) -> None:
     game, path = LiveGame(**PLAIN), tmp_path / "live.jsonl"
     with Recorder(path) as recorder:

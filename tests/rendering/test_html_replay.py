@@ -135,25 +135,6 @@ def test_the_data_tell_the_whole_game(game: Watched) -> None:
     json.dumps(data, allow_nan=False)
 
 
-@pytest.mark.parametrize("view", ["parallel", "IGLUGridworld-v0", "IGLUSilentBuilder-v0"])
-def test_every_view_can_be_recorded(view: str, tmp_path: Path) -> None:
-    recorder = ReplayRecorder("mine")
-    if view == "parallel":
-        env: Any = iglu_marl.parallel_env(max_turns=30)
-        agents: Any = {"architect": ScriptedArchitect(), "builder": Sampler(env.action_space("builder_0"))}
-    else:
-        env = gym.make(view, max_steps=30)
-        agents = Sampler(env.action_space)
-    for _ in range(2):  # a second episode begins anew
-        trajectory = play(env, agents, seed=3, on_step=recorder)
-        assert recorder.moments == trajectory.builder_steps + 1 > 5
-    assert recorder.data["title"] == "mine"
-    if view != "parallel":
-        assert recorder.data["dialogue"][0][0] == "architect"
-    data = page_data(recorder.write(tmp_path / "game.html"))
-    assert data == json.loads(json.dumps(recorder.data))
-
-
 def test_moments_from_elsewhere() -> None:
     recorder = ReplayRecorder()
     recorder.add(EMPTY, POSE)

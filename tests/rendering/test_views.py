@@ -30,7 +30,7 @@ from iglu_marl.rendering.sheets import gallery
 from iglu_marl.rendering.ui import widgets
 from iglu_marl.rendering.ui.composed import game_views
 from iglu_marl.rendering.ui.layers import composite
-from iglu_marl.rendering.ui.screens import Overlay, builder_screen, onlooker_screen
+from iglu_marl.rendering.ui.screens import Overlay, builder_screen
 
 TARGET = blocks_to_grid(
     [(x, -1, 0, 6) for x in range(-2, 3)] + [(0, y, 0, 2) for y in range(3)] + [(3, -1, 3, 1)]
@@ -131,18 +131,6 @@ def test_composed_frames_have_the_asked_size(size):
         BUILD, pose=POSE, dialogue=TALK, target=TARGET, aligned_target=TARGET, status=STATUS, size=size
     )
     assert (frame == again).all()
-
-
-def test_the_composed_frame_is_the_onlookers_screen():
-    """Windows and files show one interface: no part of the frame is drawn by itself."""
-    told = {"grid": BUILD, "pose": POSE, "dialogue": TALK, "target": TARGET, "aligned_target": TARGET}
-    views = game_views(**told, status=STATUS)
-    size = (540, 960)
-    screen = onlooker_screen(*views, (1080, 1920), smoothing=1)
-    picture = np.asarray(composite(screen, (1080, 1920), smoothing=1).reduce(2))
-    assert (composed_frame(**told, status=STATUS, size=size) == picture).all()
-    window = np.asarray(composite(onlooker_screen(*views, size), size))
-    assert (np.abs(window.astype(int) - picture) > 40).any(axis=2).mean() < 0.08
 
 
 def test_what_the_builder_sees_is_told_without_the_target():
