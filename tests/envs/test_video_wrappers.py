@@ -85,21 +85,6 @@ def test_pettingzoo_records_turns(make: Any, tmp_path: Path) -> None:
     check(shown, truth)
 
 
-@pytest.mark.skipif(not hasattr(wrappers, "RecordVideoParallel"), reason="PettingZoo 1.27 has it")
-def test_pettingzoo_records_parallel_play(tmp_path: Path) -> None:
-    env = wrappers.RecordVideoParallel(
-        iglu_marl.parallel_env(tasks=TASK, render_mode="rgb_array"), str(tmp_path / "films")
-    )
-    env.reset(seed=1)
-    truth = [env.unwrapped.render()]
-    for step in range(6):
-        env.step({"architect_0": f"step {step}", "builder_0": 15})
-        truth.append(env.unwrapped.render())
-    env.close()
-    shown, _ = film(tmp_path / "films")
-    check(shown, truth)
-
-
 # -------------------------------------------------------------------------------------------------------------- GIF
 
 

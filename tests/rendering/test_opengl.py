@@ -113,19 +113,6 @@ def test_other_lenses_and_palettes(gl):
         drawn.close()
 
 
-def test_changed_palettes_are_seen(gl):
-    grid = random_grid(np.random.default_rng(SEED), 60)[None]
-    colors = orbit.color_table(orbit.BlockStyle()).copy()
-    first = gl.render_scenes(grid, [POSE], (32, 32), colors=colors)
-    colors[5:] ^= 0x00FFFFFF
-    second = gl.render_scenes(grid, [POSE], (32, 32), colors=colors)
-    assert (first != second).any()
-    assert (second == paint_scenes(grid, [POSE], (32, 32), lens=PLAIN, colors=colors)).all()
-    assert (
-        gl.render_scenes(grid, [POSE], (32, 32)) == paint_scenes(grid, [POSE], (32, 32), lens=PLAIN)
-    ).all()
-
-
 def test_the_seams_of_round_coordinates(description):
     """The default lens colours single ground pixels in views along an axis: these are the painter's."""
     eyes = OpenGLRenderer()
@@ -141,24 +128,6 @@ def test_the_seams_of_round_coordinates(description):
         seams += odd.sum()
     assert seams >= 10
     eyes.close()
-
-
-@pytest.mark.slow
-def test_round_poses(gl):
-    """Where edges pass exactly through pixels' centres, which happens all the time in a game."""
-
-    def found():
-        rng = np.random.default_rng(SEED)
-        for _ in range(200):
-            x, z = rng.integers(-20, 21, 2) / 4
-            y, yaw, pitch = (
-                rng.choice(values)
-                for values in ((-0.25, 0.75, 1.75, 2.0), (0, 90, 180, 270, 45, 5, 355), (0, -5, -45, -90, 15))
-            )
-            yield "round", heap(rng, int(rng.integers(1, 50))), (x, y, z, yaw, pitch)
-
-    result = compare(gl.render_scenes, partial(paint_scenes, lens=PLAIN), found(), (64, 64), asked_every=0)
-    assert result.agreement >= 0.9999, result
 
 
 @pytest.mark.parametrize("size", [64, 256])
