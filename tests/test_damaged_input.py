@@ -37,7 +37,7 @@ from made_packs import (
 import iglu_marl
 from iglu_marl import IgluMarlError, Recorder, Task, replay
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.parsing import parse_json, read_file
+from iglu_marl.core.parsing import read_file
 from iglu_marl.data import (
     CDMDataset,
     MultiturnDataset,
@@ -705,27 +705,3 @@ def test_files_larger_than_their_kind(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "own.json").write_bytes(b" " * 2_001)
     with pytest.raises(DataError, match=r"own\.json has 2,001 bytes, expected at most 2,000"):
         OwnTasks(tmp_path / "own.json")
-
-
-def test_a_device_that_never_ends_is_not_read_for_ever() -> None:
-    with pytest.raises(DataError, match="expected a regular file"):
-        read_file(Path("/dev/zero"), 1_000)
-
-
-# ---------------------------------------------------------------------------------------------- the boundary
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ('"\\ud83d\\ude00"', "\U0001f600"),
-        ('"\\uD83D"', "\ufffd"),
-        ('"\\ude00\\ud83d"', "\ufffd\ufffd"),
-        ('"\\\\ud83d"', "\\ud83d"),
-        ('"\\\\\\ud83d"', "\\\ufffd"),
-        ('{"\\udfff": ["\\ud83d\\ud83d\\ude00"]}', {"\ufffd": ["\ufffd\U0001f600"]}),
-    ],
-)
-def test_no_text_has_half_a_character(text: str, value: Any) -> None:
-    assert parse_json(text, "a.json") == value
-    assert json.dumps(parse_json(text, "a.json", verbatim=True))

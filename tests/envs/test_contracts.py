@@ -40,7 +40,7 @@ from iglu_marl import GameConfig, Pose, Task, env, parallel_env, raw_env
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.game.config import COMPUTED_SIGHTS
-from iglu_marl.tasks import BundledTasks, Curriculum, RandomTasks, TaskSource
+from iglu_marl.tasks import BundledTasks, RandomTasks
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of PettingZoo's own examples
@@ -243,30 +243,11 @@ def test_same_story_in_another_process() -> None:
 COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}  # noqa: S301 (own)
 
 
-class Counting(TaskSource):
-    """Each task is one block taller than the one before: a source with a state of its own."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def sample(self, rng: np.random.Generator | None = None) -> Task:
-        self.count += 1
-        return Task(f"task {self.count}", [(0, y - 1, 0, 1) for y in range(1 + self.count % 9)])
-
-    def get_state(self) -> int:
-        return self.count
-
-    def set_state(self, state: int) -> None:
-        self.count = state
-
-
 SOURCES: dict[str, Any] = {
     "default": lambda: None,
     "random": lambda: RandomTasks(max_blocks=3, num_colors=3),
     "stock": lambda: RandomTasks(max_blocks=3, max_cache=4),
     "progressive": lambda: BundledTasks(progressive=True),
-    "counting": Counting,
-    "counting within": lambda: [RandomTasks(), {"a": Curriculum([Counting()])}],
 }
 
 

@@ -14,9 +14,7 @@ from benchmarks import options as trials
 from iglu_marl import ConfigError, GameConfig
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.envs import GridworldEnv, SilentBuilderEnv, VectorGame
-from iglu_marl.envs.documentation import effect_rows
 from iglu_marl.envs.language import make_language_goal
-from iglu_marl.game.effects import KINDS
 
 PLAIN, VECTOR, SILENT, VISUAL = IDS
 ENVIRONMENTS = trials.environments()
@@ -232,13 +230,3 @@ def test_default_lengths_follow_the_chat() -> None:
     tokens = GameConfig(chat="tokens", dialog_length=99)
     text = iglu_marl.raw_env(tokens, chat="text").unwrapped.config
     assert (text.max_message_length, text.dialog_length) == (200, 99)
-
-
-def test_the_table_of_effects() -> None:
-    cells = {row[0].strip("`"): dict(zip(KINDS, row[1:-1], strict=True)) for row in effect_rows()}
-    assert {name for name, row in cells.items() if row["goal"]} == FIELDS - OF_GOALS - {
-        "pov_size",
-        "renderer",
-    }
-    assert {name for name, row in cells.items() if row["instructed"]} == OF_PAIRS
-    assert cells["turn_steps"] == dict.fromkeys(KINDS, "raises") | {"aec": "", "instructed": ""}

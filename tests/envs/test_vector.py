@@ -591,52 +591,6 @@ def test_pictures_to_look_at() -> None:
         assert make().render() is None
 
 
-class HighUp:
-    """Not about the target at all: be above y = 0.3."""
-
-    text = program = "high up"
-
-    def score(self, worlds: Any, indices: Any) -> Any:
-        height = worlds.pose[list(indices), 1]
-        return height / 8, height > 0.3
-
-
-class Climb(Task):
-    objective = HighUp()
-
-
-class ClimbToo(Task):
-    objective = HighUp()
-
-
-def test_a_state_has_the_objectives_of_its_tasks() -> None:
-    """A block is placed: 1 for a task that is about it, and the height over 8 for one that is about height."""
-    block, climb = (kind("one block", [(0, -1, 0, 1)], pose=(0, 4, 0, 0, -90)) for kind in (Task, Climb))
-    envs = [make(count=2, tasks=[task], max_steps=9, step_cost=0.0) for task in (block, climb)]
-    for env in envs:
-        env.reset(seed=0)
-    of_block, of_climb = (env.get_state() for env in envs)
-    for env in envs:
-        for state, over in ((of_climb, True), (of_block, False)):
-            env.set_state(state)
-            _, rewards, terminated, *_ = env.step(np.zeros(2, int))
-            heights = env.worlds.pose[:, 1]
-            assert rewards.tolist() == (heights / 8 if over else heights * 0).tolist()
-            assert terminated.tolist() == [over] * 2
-
-
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_tasks_with_an_objective_of_their_own(mode: str) -> None:
-    tasks = [
-        kind(name, [(0, -1, 0, 1)]) for kind, name in ((Climb, "up"), (ClimbToo, "up"), (Task, "one block"))
-    ]
-    options = {"tasks": tasks, "action_space": "flying", "step_cost": 0.5, "max_steps": 30}
-    ours = make(count=6, autoreset_mode=mode, info_keys=INFO_KEYS, **options)
-    assert compare(ours, singles("IGLUGridworldVector-v0", 6, AutoresetMode(mode), **options), 90) > 3 * 6, (
-        "only time ends"
-    )
-
-
 def test_worlds_are_initialised() -> None:
     """`initialize_world` does what it does in the single environments, in later episodes too."""
     ours = make(count=3, max_steps=4, info_keys=INFO_KEYS)

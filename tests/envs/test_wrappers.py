@@ -17,7 +17,6 @@ import iglu_marl
 from iglu_marl import ActionError, ConfigError, Controls, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs import VectorGame
-from iglu_marl.envs.language import LanguageGoal
 from iglu_marl.envs.wrappers import action_table, align, discretize, flatten, mask, tokenize
 from iglu_marl.language import make_codec
 from iglu_marl.tasks import RandomTasks
@@ -202,15 +201,6 @@ def test_recorded_texts_become_tokens() -> None:
         tokens = env.reset(seed=0)[0]["dialog"]
         assert tokens.tolist() == (expected + [0] * 12)[:12]
         tokens[:] = 0  # it is the caller's own
-
-
-def test_masks_of_language_goals_read_actions_as_the_innermost_environment_does() -> None:
-    """Wrappers may lie outside of them, and inside."""
-    inside = LanguageGoal(discretize(lone(action_space="human-level")), scenes="empty")
-    outside = discretize(gym.make("iglu_marl/LanguageGoal-v0", action_space="human-level", scenes="empty"))
-    masks = [mask(env).reset(seed=0)[1]["action_mask"] for env in (inside, outside)]
-    assert masks[0].tolist() == masks[1].tolist()
-    assert 0 < masks[0].sum() < len(masks[0])
 
 
 def test_goals_become_tokens() -> None:

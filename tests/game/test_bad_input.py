@@ -27,8 +27,6 @@ from iglu_marl import (
     TaskError,
     Worlds,
     from_iglu2022_ids,
-    intersection_scores,
-    maximal_intersection,
     parallel_env,
     play,
     raw_env,
@@ -39,7 +37,6 @@ from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.grid import as_grid, blocks_to_grid, color_id, color_name, grid_to_blocks
 from iglu_marl.core.task import as_task
 from iglu_marl.envs import GridworldEnv
-from iglu_marl.tasks import TaskSet
 
 NAN, INF = float("nan"), float("inf")
 AIR = np.zeros((9, 11, 11), dtype=np.int8)
@@ -131,10 +128,6 @@ def test_blocks(bad: str) -> None:
         (lambda: to_iglu2022_ids(np.array([7])), GridError, ("7", "0..6")),
         (lambda: from_iglu2022_ids(np.array([-1])), GridError, ("-1", "0..6")),
         (lambda: from_iglu2022_ids(np.array([0.5])), GridError, ("float64",)),
-        (lambda: maximal_intersection(AIR, np.zeros(3)), GridError, ("target", "(3,)")),
-        (lambda: maximal_intersection(AIR, AIR, full_grid=np.zeros(2)), GridError, ("full_grid", "(2,)")),
-        (lambda: intersection_scores(np.zeros(3), AIR), GridError, ("grid", "(3,)")),
-        (lambda: TaskSet(preset=["C1", "C158"]), TaskError, ("'C158'", "C157")),
     ],
 )
 def test_values(call: Callable[[], Any], error: type[IgluMarlError], words: tuple[str, ...]) -> None:

@@ -86,13 +86,6 @@ def test_sentences_after_each_other(text, parts):
         assert found.parts == tuple(map(parse, parts))
 
 
-def test_random_wordings_differ_and_follow_the_generator():
-    edit = CellEdit("place", (2, -1, -3), color=RED)
-    texts = [render(edit, np.random.default_rng(seed)) for seed in range(30)]
-    assert len(set(texts)) > 10
-    assert texts == [render(edit, np.random.default_rng(seed)) for seed in range(30)]
-
-
 @pytest.mark.parametrize(
     ("edit", "text"),
     [
@@ -335,12 +328,9 @@ def test_an_edit_knows_what_is_there_afterwards():
     [
         (lambda: CellEdit("paint", (0, 0, 0), color=1), "paint"),
         (lambda: CellEdit("place", (6, 0, 0), color=1), r"\(6, 0, 0\)"),
-        (lambda: CellEdit("place", (0.5, 0, 0), color=1), "0.5"),
         (lambda: CellEdit("place", (0, 0), color=1), r"\(0, 0\)"),
-        (lambda: CellEdit("place", (0, 0, 0)), "None"),
         (lambda: CellEdit("place", (0, 0, 0), color=7), "7"),
         (lambda: CellEdit("place", (0, 0, 0), color=1, old_color=2), "old_color=2"),
-        (lambda: CellEdit("remove", (0, 0, 0), color=1), "color=1"),
         (lambda: CellEdit("remove", (0, 0, 0), old_color=0), "0"),
         (lambda: CellEdit("replace", (0, 0, 0), color=1, old_color=1), "by itself"),
         (lambda: CellEdit.between((0, 0, 0), 3, 3), "3 to 3"),

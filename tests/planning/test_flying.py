@@ -14,7 +14,7 @@ from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
 from iglu_marl.planning.flying import kernels
 from iglu_marl.planning.flying.kernels import Weights
-from iglu_marl.planning.flying.search import SEARCHES, BeamSearch, shortest_flight
+from iglu_marl.planning.flying.search import shortest_flight
 from iglu_marl.planning.flying.successors import _ALLOWED, _AROUND, Successors
 from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import Problem
@@ -127,20 +127,6 @@ def test_plans_are_short(name: str) -> None:
     assert made.built
     assert replays(Worlds(1), made.actions, "flying", target)
     assert len(made) <= steps
-
-
-@pytest.mark.slow
-def test_later_searches_are_for_shorter_plans() -> None:
-    target = clutter(7)
-    search = BeamSearch(Problem.of(Worlds(1), target, "flying"), 4)
-    search.run(Weights(), 500)
-    assert search.best is not None
-    before = search.best
-    for weights in SEARCHES:
-        search.run(weights, before.steps)
-        assert search.best is before or search.best.steps < before.steps
-        assert replays(Worlds(1), search.best.actions(), "flying", target)
-        before = search.best
 
 
 def test_a_search_without_success_finds_nothing() -> None:

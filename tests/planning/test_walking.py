@@ -159,19 +159,6 @@ def test_what_is_promised_is_done_at_the_promised_price(blocks: list[Block], hei
     assert all(simulation.color_at(cell) == color for cell, color in wanted.items())
 
 
-# --- navigation ------------------------------------------------------------------------------------------
-
-
-def test_terrain_steps() -> None:
-    terrain = Terrain(
-        blocks_to_grid([(1, -1, 0, 1), (0, -1, 1, 1), (0, 0, 1, 1), (-1, -1, 0, 1), (-1, 1, 0, 1)])
-    )
-    found = {step.stand: step.how for _, step in terrain.steps((0, 0, -2))}
-    assert found == {(0, -1, -2): "walk", (1, 0, -1): "jump"}  # two high to the south; no room to the west
-    assert {step.how for _, step in terrain.steps((1, 0, -1))} == {"fall"}
-    assert terrain.escapes((0, 0, -2))
-
-
 # --- whole plans -----------------------------------------------------------------------------------------
 
 

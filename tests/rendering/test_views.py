@@ -24,8 +24,7 @@ from iglu_marl.rendering import (
     write_video,
 )
 from iglu_marl.rendering.axes import axes_view
-from iglu_marl.rendering.camera import Camera
-from iglu_marl.rendering.orbit import BACKGROUND, orbit_camera
+from iglu_marl.rendering.orbit import BACKGROUND
 from iglu_marl.rendering.sheets import gallery
 from iglu_marl.rendering.ui import widgets
 from iglu_marl.rendering.ui.composed import game_views
@@ -85,21 +84,6 @@ def test_the_board_fills_the_picture_and_stays_inside():
             assert columns[0] > 0
             assert columns[-1] < 219
             assert np.ptp(rows) > 100 or np.ptp(columns) > 170
-
-
-def test_the_camera_agrees_with_the_painter():
-    camera = orbit_camera((300, 300), 30.0, 40.0)
-    assert isinstance(camera, Camera)
-    block = blocks_to_grid([(3, 2, -4, 6)])
-    view = orbit_view(block, size=(300, 300), azimuth_deg=30.0, elevation_deg=40.0, smoothing=1, top=2.5)
-    red = (view[..., 0] > 150) & (view[..., 1] < 60) & (view[..., 2] < 60)
-    rows, columns = np.nonzero(red)
-    corners = [(3 + a, 2 + b, -4 + c) for a in (-0.5, 0.5) for b in (-0.5, 0.5) for c in (-0.5, 0.5)]
-    points = camera.project(corners)
-    assert points[:, 0].min() == pytest.approx(columns.min(), abs=2)
-    assert points[:, 0].max() == pytest.approx(columns.max() + 1, abs=2)
-    assert points[:, 1].min() == pytest.approx(rows.min(), abs=2)
-    assert points[:, 1].max() == pytest.approx(rows.max() + 1, abs=2)
 
 
 def test_bad_views():

@@ -18,7 +18,6 @@ from iglu_marl.data.iglu.multiturn import read_rows
 from iglu_marl.data.report import Report
 
 Cell = tuple[int, int, int]
-OVERHANGS = {"bridge", "crane", "mushroom"}  # the only ones with blocks over air
 
 
 @dataclass(frozen=True)
@@ -146,14 +145,6 @@ def test_all_sessions_of_a_structure_end_in_the_same_world() -> None:
         assert all(session.starting_grid is None for session in sessions)
 
 
-def test_no_two_structures_are_the_same() -> None:
-    shapes = {}
-    for name, sessions in bundled.load().items():
-        cells = np.argwhere(sessions[0].structures[-1])
-        shape = (cells - cells.min(axis=0)).tobytes()
-        assert shapes.setdefault(shape, name) == name
-
-
 def test_every_turn_changes_the_world() -> None:
     assert [turn for turn in TURNS if not turn.changed] == []
 
@@ -166,14 +157,6 @@ def test_blocks_suffice_at_any_time() -> None:
 
 def test_nothing_floats_at_any_time() -> None:
     assert {(turn.session, turn.number) for turn in TURNS if floating(turn.after)} == set()
-
-
-def test_only_three_structures_have_blocks_over_air() -> None:
-    found = set()
-    for turn in TURNS:
-        if any(y > -1 and (x, y - 1, z) not in turn.after for x, y, z in turn.after):
-            found.add(structure_of(turn.session))
-    assert found == OVERHANGS
 
 
 # -- action logs
