@@ -441,7 +441,7 @@ def test_tasks_of_every_kind() -> None:
         tasks_of("no-such-file.json")
 
 
-def test_equal_tasks_are_told_apart() -> None:
+def test_equal_tasks_have_different_keys() -> None:
     task = small(1)[0]
     found = evaluate("precise", "hasty", [task, task], **FAST)
     assert [row["key"] for row in found.rows] == [digest(task), f"{digest(task)}/1"]

@@ -300,7 +300,7 @@ def test_a_colour_may_stand_behind_any_request(text: str, cells: set[tuple[int, 
         (("a blue block to the east of it", "2 more red in the same direction"), {(2, -1, 0), (3, -1, 0)}),
     ],
 )
-def test_more_goes_on_in_the_direction_of_what_was_placed_last(
+def test_more_continues_in_the_direction_of_what_was_placed_last(
     texts: tuple[str, ...], cells: set[tuple[int, int, int]]
 ) -> None:
     talk = Dialogue()

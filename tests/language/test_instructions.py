@@ -289,7 +289,7 @@ def test_any_words_give_an_instruction_or_a_failure_and_never_anything_else(text
         "build a red row of {} east from the centre, on the ground",
     ],
 )
-def test_numbers_are_told_in_words_or_in_the_digits_0_to_9(text, numeral):
+def test_numbers_are_words_or_the_digits_0_to_9(text, numeral):
     failure = parse(text.format(numeral))
     assert isinstance(failure, Failure)
     assert (failure.reason, failure.detail) == (Reason.UNKNOWN_WORD, numeral.lower())

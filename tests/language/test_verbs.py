@@ -335,7 +335,7 @@ def test_a_number_can_say_that_less_is_wanted(text: str, count: Any) -> None:
         ("Move it over to two west of the centre.", (-2, -1, 0)),
     ],
 )
-def test_steps_without_a_start_are_told_from_where_it_is(text: str, cell: Any) -> None:
+def test_steps_without_a_start_count_from_where_it_is(text: str, cell: Any) -> None:
     assert after(text, (3, -1, 3, RED), last=((3, -1, 3),), yaw_deg=0.0) == [(*cell, RED)]
 
 
@@ -367,7 +367,7 @@ def test_wrong_numbers_of_blocks_are_refused() -> None:
             Place(BLUE, where, count)  # type: ignore[arg-type]
 
 
-def test_directions_are_those_of_the_builder_unless_told_otherwise() -> None:
+def test_directions_are_those_of_the_builder_unless_others_are_named() -> None:
     for yaw, cell in ((0.0, (-1, 0)), (90.0, (0, -1)), (-90.0, (0, 1)), (700.0, (-1, 0))):
         found = after("Place a red block left of the blue block", (0, -1, 0, BLUE), yaw_deg=yaw)
         assert (cell[0], -1, cell[1], RED) in found, yaw
@@ -438,7 +438,7 @@ def test_the_same_again_after_the_same_again_and_a_correction_of_it() -> None:
         ("Go 2 blocks south and place a blue block.", [(-5, -1, -3)]),
     ],
 )
-def test_places_told_from_what_was_spoken_of(text: str, added: list[Any]) -> None:
+def test_places_relative_to_what_was_mentioned(text: str, added: list[Any]) -> None:
     found = after(text, (-5, -1, -5, RED), last=((-5, -1, -5),))
     assert [block for block in found if block[3] == BLUE] == [(*cell, BLUE) for cell in added]
 

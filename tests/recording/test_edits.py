@@ -219,7 +219,7 @@ def test_exports_of_actions_refuse_edited_games(tmp_path: Path) -> None:
         session.session("1-bridge")
 
 
-def test_the_command_tells_of_edits(tmp_path: Path) -> None:
+def test_the_command_reports_edits(tmp_path: Path) -> None:
     path = edited(tmp_path / "a.jsonl")
     assert "edited from outside 6 times" in CliRunner().invoke(app, ["replay", str(path)]).stdout
     (facts,) = json.loads(CliRunner().invoke(app, ["replay", str(path), "--json"]).stdout)["episodes"]

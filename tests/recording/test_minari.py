@@ -440,7 +440,7 @@ def test_the_command(tmp_path: Path, minari: Any) -> None:
     assert minari.load_dataset("iglu/games-v0").total_episodes == 9
 
 
-# -- tapes
+# -- action logs
 
 
 def tape_of(*lines: str, blocks: Any = ((0, 63, 0, 57),), **more: Any) -> bytes:
@@ -464,7 +464,7 @@ WORDS = Task("<Architect> hi\n<Builder> ☃?\n<Architect> one blue", [(0, -1, 0,
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_tapes_come_back_with_their_words(processes: int, minari: Any) -> None:
+def test_action_logs_come_back_with_their_words(processes: int, minari: Any) -> None:
     report: Report[LogSkip] = Report()
     tasks = {"pack/one": WORDS}
     write_action_logs(TAPES, "iglu/tapes-v0", tasks=tasks, report=report, processes=processes)

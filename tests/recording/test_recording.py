@@ -150,7 +150,7 @@ def test_lone_builders_come_back(name: str, options: dict[str, Any], tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_progressive_session_goes_on_in_the_replay(tmp_path: Path) -> None:
+def test_a_progressive_session_continues_in_the_replay(tmp_path: Path) -> None:
     """The oracle builds turn after turn: each brings words and a target that the recording has to know."""
     sessions = BundledTasks(progressive=True).tasks
     session = next(s for found in sessions.values() for s in found if len(s) >= 4)
@@ -337,7 +337,7 @@ def test_cut_anywhere_the_rest_is_whole(recorded: bytes, share: float, tmp_path:
     assert len(replay(path).turns) == moves
 
 
-def test_a_cut_recording_is_gone_on_with(recorded: bytes, tmp_path: Path) -> None:
+def test_a_cut_recording_takes_further_games(recorded: bytes, tmp_path: Path) -> None:
     path = tmp_path / "cut.jsonl"
     path.write_bytes(recorded[:-100])
     env = game()
@@ -350,7 +350,7 @@ def test_a_cut_recording_is_gone_on_with(recorded: bytes, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("share", [0.7, 0.95])
-def test_a_game_that_was_broken_off_goes_on(recorded: bytes, share: float, tmp_path: Path) -> None:
+def test_a_game_that_was_broken_off_resumes(recorded: bytes, share: float, tmp_path: Path) -> None:
     """The same moves in what was resumed: in the end, the file is the one of the whole game."""
     (tmp_path / "whole.jsonl").write_bytes(recorded)
     (whole,) = read_recording(tmp_path / "whole.jsonl")
@@ -369,7 +369,7 @@ def test_a_game_that_was_broken_off_goes_on(recorded: bytes, share: float, tmp_p
         recorder.resume()
 
 
-def test_a_game_that_does_not_come_back_is_not_gone_on_with(recorded: bytes, tmp_path: Path) -> None:
+def test_a_game_that_does_not_replay_is_not_resumed(recorded: bytes, tmp_path: Path) -> None:
     path = tmp_path / "game.jsonl"
     last = recorded.count(b"\n") - 2
     damaged = changed(recorded, last, lambda line: line.update(state="0" * 16))
@@ -574,7 +574,7 @@ def test_what_cannot_be_repaired_stays_as_it_is(recorded: bytes, tmp_path: Path)
         repair(tmp_path / "nowhere.jsonl")
 
 
-def test_the_repair_command_tells_what_was_lost(recorded: bytes, tmp_path: Path) -> None:
+def test_the_repair_command_reports_what_was_lost(recorded: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(recorded + b"{\n" + recorded)
     shown = CliRunner().invoke(app, ["record", str(path), "--repair", "--json"])
@@ -661,7 +661,7 @@ def test_a_recording_on_a_full_disk_is_whole_to_its_last_line(small_disk: Path) 
         assert len(replay(episode).turns) == len(episode.moves) > 10
 
 
-def test_the_header_tells_what_it_was_made_with(recorded: bytes) -> None:
+def test_the_header_has_the_versions_it_was_made_with(recorded: bytes) -> None:
     head = json.loads(recorded.splitlines()[0])
     assert head["versions"].keys() == {
         "iglu_marl", "python", "platform", "numpy", "numba", "gymnasium", "pettingzoo"
@@ -698,7 +698,7 @@ def test_record_and_replay_commands(tmp_path: Path) -> None:
     assert np.array_equal(next(iter(sessions.values()))[0].structures[-1], replay(path).grid)
 
 
-def test_replay_command_tells_a_difference(recorded: bytes, tmp_path: Path) -> None:
+def test_the_replay_command_reports_a_difference(recorded: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_bytes(changed(recorded, 5, lambda line: line.update(state="0" * 16)))
     done = invoke("replay", str(path))

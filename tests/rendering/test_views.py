@@ -117,7 +117,7 @@ def test_composed_frames_have_the_asked_size(size):
     assert (frame == again).all()
 
 
-def test_what_the_builder_sees_is_told_without_the_target():
+def test_the_view_of_the_builder_does_not_depend_on_the_target():
     """The builder's half of the views of a game is the same whatever the target and the score are."""
     shown = [
         game_views(

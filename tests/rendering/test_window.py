@@ -83,7 +83,7 @@ else:
 # ------------------------------------------------------------------------------------------------------- input
 
 
-def test_input_is_told(window):
+def test_keys_texts_and_mouse_are_reported(window):
     window.open()
     window.poll()
     key_down("w", "w")
@@ -111,7 +111,7 @@ def test_input_is_told(window):
     assert not window.closed  # that is for whoever asks
 
 
-def test_a_closed_window_tells_nothing(window):
+def test_a_closed_window_reports_no_input(window):
     assert window.poll() == []
     window.open()
     window.close()
