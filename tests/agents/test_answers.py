@@ -116,6 +116,30 @@ REMOVE_IT = "Yes, please remove the blue block 4 blocks east and 4 south of the 
             "1 in all; 1 so far.",
         ),
         ("Is the blue tower two blocks long?", "No, one block.", "No, one block.", "No, one block."),
+        (
+            "Is it complete?",
+            "No: 6 blocks to place.",
+            "No: 5 blocks to place and one block to remove.",
+            DONE,
+        ),
+        (
+            "Is the blue tower complete?",
+            "No, 2 blocks to place.",
+            "No, 2 blocks to place.",
+            "Yes, nothing more.",
+        ),
+        (
+            "Is the red row missing?",
+            "Yes, 3 blocks to place.",
+            "Yes, 2 blocks to place.",
+            "No, nothing more.",
+        ),
+        (
+            "Are there two red blocks?",
+            "No, 3 red blocks in all; none so far.",
+            "No, 3 red blocks in all; 1 so far.",
+            "No, 3 red blocks in all; 3 so far.",
+        ),
         ("Are the red blocks at the centre?", RED_BLOCKS, RED_BLOCKS, RED_BLOCKS),
         (
             "Is it in the corner?",
