@@ -128,18 +128,13 @@ def test_a_batch_is_its_single_frames():
     assert painter.render(worlds, [], (40, 24)).shape == (0, 40, 24, 3)
 
 
-def test_rendering_leaves_the_worlds_alone():
-    worlds = worlds_of(3)
-    before = worlds.state.tobytes()
-    Painter().render(worlds, [0, 2], (32, 32))
-    assert worlds.state.tobytes() == before
-
-
-def test_out_is_filled_and_returned():
+def test_out_is_filled_and_returned_and_the_worlds_are_left_alone():
     worlds, painter = worlds_of(3), Painter()
+    before = worlds.state.tobytes()
     out = np.full((2, 16, 32, 3), 7, np.uint8)
     assert painter.render(worlds, [2, 0], (16, 32), out) is out
     assert (out == painter.render(worlds, [2, 0], (16, 32))).all()
+    assert worlds.state.tobytes() == before
 
 
 def test_other_strides_types_and_read_only_arrays():
