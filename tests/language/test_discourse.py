@@ -42,12 +42,13 @@ class Dialogue:
 def test_what_was_built_is_seen_in_the_next_world() -> None:
     discourse, world = Discourse(), np.zeros((9, 11, 11), np.int8)
     cells = []
-    for text in ("Put a red block in the middle.", "One higher.", "Undo that."):
+    first = "Put a red block in the middle."
+    for text in (first, "One higher.", "Undo that.", "One higher.", "Undo the last two steps."):
         heard = discourse.hear(text, world)
         assert not isinstance(heard.found, Failure)
         world = heard.found[0].grid
         cells.append(cells_of(world).tolist())
-    assert cells == [[[0, -1, 0]], [[0, 0, 0]], [[0, -1, 0]]]
+    assert cells == [[[0, -1, 0]], [[0, 0, 0]], [[0, -1, 0]], [[0, 0, 0]], []]
 
 
 def test_what_was_not_built_is_not_corrected() -> None:
