@@ -282,6 +282,14 @@ def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert decoding.step_by_step(None, [example], 0.95)[0].shape == (0, 3)  # type: ignore[arg-type]
 
 
+def test_of_several_sequences_the_one_counts_that_the_first_look_agrees_with(torch: Any) -> None:
+    actions = np.array([[10, 1, 2], [11, 1, 2]])
+    likely = decoding.Tried(0, actions, np.float32([0.4, 0.9]), np.float32([0.4, 0.05]))
+    agreed = decoding.Tried(0, actions + 10, np.float32([0.3, 0.15]), np.float32([0.3, 0.15]))
+    assert decoding.settled([likely, agreed], 1, 0.2)[0].tolist() == agreed.actions[:1].tolist()
+    assert decoding.settled([likely, agreed], 1, 0.35)[0].tolist() == likely.actions.tolist()
+
+
 # ------------------------------------------------------------------------------------------------------- training
 
 
