@@ -98,6 +98,21 @@ def step_file(session: str, step: int) -> str:
     return f"builder-data/{session}/step-{step}"
 
 
+def mdc_state(said: list[str], *blocks: tuple[str, int, int, int]) -> dict[str, Any]:
+    """A state of the Minecraft Dialogue Corpus; coordinates are the corpus's, with the floor's layer at 1."""
+    return {
+        "Timestamp": "2018-03-30 18:35:07",
+        "ChatHistory": said,
+        "BlocksInGrid": [
+            {"AbsoluteCoordinates": {"X": x, "Y": y, "Z": z}, "Type": f"cwc_minecraft_{color}_rn"}
+            for color, x, y, z in blocks
+        ],
+        "BuilderPosition": {"X": 0, "Y": 1, "Z": 2, "Yaw": 3, "Pitch": 4},
+        "BuilderInventory": [{"Type": "cwc_minecraft_red_rn", "Quantity": 19}],
+        "ScreenshotPath": "1.png",
+    }
+
+
 def write_zip(path: Path, files: Mapping[str, bytes], method: int = zipfile.ZIP_LZMA) -> Path:
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in files.items():

@@ -47,7 +47,7 @@ from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
 from iglu_marl.cli import app
-from iglu_marl.const import color2id, id2color, id2color_iglu2022
+from iglu_marl.const import id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
 from iglu_marl.envs.documentation import spelled as in_one_line
@@ -632,16 +632,6 @@ def test_tables_agree_with_the_code(page: str, name: str, table: str) -> None:
 
 def test_every_table_is_in_the_docs() -> None:
     assert {name for _, name, _ in tables()} == {*TABLES, "imports"}
-
-
-def test_the_prose_of_tables_names_colours_as_the_code_does() -> None:
-    """Columns written by hand that repeat what the code says."""
-    (walking,) = (table for _, name, table in tables() if name == "walking")
-    for number, _, effect in rows_of(walking):
-        if effect.startswith("select "):
-            assert color2id[effect.removeprefix("select ")] == int(number) - 5
-    named = re.findall(r"([1-6]) (blue|yellow|green|orange|purple|red)", read(INDEX))
-    assert {(int(number), name) for number, name in named} == set(list(id2color.items())[1:])
 
 
 def rewritten(text: str) -> str:

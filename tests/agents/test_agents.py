@@ -129,28 +129,6 @@ def test_wrong_options_of_the_architect_are_refused(option: dict[str, Any]) -> N
         ScriptedArchitect(**option)
 
 
-class Saved:
-    """An agent that is pickled and restored before every act."""
-
-    def __init__(self, agent: Any) -> None:
-        self.agent = agent
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.agent, name)
-
-    def act(self, observation: Any) -> Any:
-        self.agent = restored(self.agent)
-        return self.agent.act(observation)
-
-
-def test_pickling_in_mid_episode_changes_nothing() -> None:
-    env = iglu_marl.raw_env(tasks=RandomTasks(6, 2, num_colors=3), builder_sees=SIGHTS, max_steps=900)
-    plain = play(env, agents_for(env), seed=1)
-    saved = play(env, {role: Saved(agent) for role, agent in agents_for(env).items()}, seed=1)
-    assert plain.completed
-    assert [turn.action for turn in saved.turns] == [turn.action for turn in plain.turns]
-
-
 @pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
 @pytest.mark.parametrize("architect", ["random", "scripted"])
 @pytest.mark.parametrize("builder", ["oracle", "random", "scripted"])
@@ -444,27 +422,6 @@ def test_giving_up_and_trying_again() -> None:
     instructor.world.grid[0, 3, 5, 5] = 0  # someone takes it away
     assert instructor.tell("Please try again.") == "Done."
     assert instructor.blocks == [(0, 2, 0, RED)]
-
-
-@pytest.mark.parametrize("controls", ["walking", "flying", "human-level"])
-@pytest.mark.parametrize("select_and_place", [False, True])
-def test_the_private_world_is_the_real_one_to_the_last_bit(controls: Any, select_and_place: bool) -> None:
-    tasks = RandomTasks(max_blocks=5, height_levels=3, num_colors=6)
-    hands = {"controls": controls, "select_and_place": select_and_place}
-    env = iglu_marl.raw_env(tasks=tasks, builder_sees=SIGHTS, builder_can_ask=True, max_steps=2000, **hands)
-    pair = agents_for(env)
-    compared = []
-
-    def compare(env: Any) -> None:
-        private, real = pair[Role.BUILDER]._executor.state.world, env.unwrapped.episode.worlds
-        if real.steps[0]:
-            for name in ("pose", "speed", "grid", "inventory"):
-                assert np.array_equal(getattr(private, name), getattr(real, name)), name
-            compared.append(int(real.steps[0]))
-
-    for seed in range(3):
-        assert play(env, pair, seed=seed, on_step=compare).completed
-    assert len(compared) > 20
 
 
 # --- the oracle ---------------------------------------------------------------------------------------------

@@ -16,10 +16,9 @@ import pytest
 from talkers import Instructor, Person
 from test_conversation import HOUSE
 
-from iglu_marl.agents.scripted.answers import cells_where
 from iglu_marl.core.grid import COLOR_NAMES, index_of
 from iglu_marl.core.task import Subtasks
-from iglu_marl.language import Scene, constructions
+from iglu_marl.language import constructions
 from iglu_marl.tasks import BundledTasks
 
 BUNDLED = BundledTasks(mode="structures")
@@ -102,21 +101,6 @@ def test_numbers_and_heights_are_true_of_every_structure(name: str) -> None:
     said = person.says("How tall does the whole structure get?").lower()
     assert said == ("one block high." if high == 1 else f"{high} blocks high.")
     assert person.says("How many blocks in all?").startswith(f"{np.count_nonzero(target)} blocks")
-
-
-def test_the_parts_make_up_the_whole() -> None:
-    """Every part that is named exists in the target, and each block is in one part."""
-    from iglu_marl.agents.scripted.decomposition import parts_of
-
-    for name in BUNDLED.tasks:
-        target = whole(name)
-        parts = parts_of(target)
-        assert sorted(cell for part in parts for cell in part) == sorted(cells_where(target != 0)), name
-        for part in parts:
-            alone = np.zeros_like(target)
-            for cell in part:
-                alone[index_of(cell)] = target[index_of(cell)]
-            assert frozenset(part) in {frozenset(thing.cells) for thing in Scene(alone).things}, (name, part)
 
 
 def test_it_means_what_was_talked_about_last() -> None:

@@ -409,14 +409,3 @@ def test_leaving_the_window_releases_the_keys() -> None:
         iglu_marl.play(env, builder, seed=0)
     assert places[0][2] < -0.2
     assert np.allclose(places[0], places[1])
-
-
-def test_time_passes_as_in_the_world() -> None:
-    import time
-
-    env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=RED_AHEAD, max_steps=8)
-    builder = WindowBuilder.for_env(env, cockpit=watched(idle))
-    started = time.monotonic()
-    iglu_marl.play(env, builder, seed=0)
-    assert 0.3 < time.monotonic() - started < 5.0
-    builder.close()

@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import runpy
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from made_packs import cache as cache
+from made_packs import mdc_state
 from probing import weighed
 from requirements import ROOT, require
 from talkers import Speaker
@@ -33,7 +33,7 @@ from iglu_marl.agents.learned.examples import (
     shifted,
     training_batch,
 )
-from iglu_marl.agents.learned.frames import INTO, OUT_OF, cell_number, cell_of, frame_of, turned
+from iglu_marl.agents.learned.frames import cell_number
 from iglu_marl.agents.learned.hybrid import Hybrid
 from iglu_marl.agents.learned.text import (
     COLOR,
@@ -114,22 +114,6 @@ def lessons(count: int, seed: int, *, removals: bool = True) -> list[Sample]:
 
 
 # --------------------------------------------------------------------------------------------- frames and words
-
-
-def test_frames_turn_the_gaze_to_the_front() -> None:
-    for frame in range(4):
-        yaw = np.radians(90 * frame)
-        assert np.allclose(turned(np.sin(yaw), -np.cos(yaw), frame), (0, -1), atol=1e-12)
-        assert np.allclose(turned(np.cos(yaw), np.sin(yaw), frame), (1, 0), atol=1e-12)  # its right hand
-        assert np.allclose(turned(np.cos(yaw), np.sin(yaw), frame + 4), (-1, 0), atol=1e-12)
-    assert [frame_of(yaw) for yaw in (0, 44.9, 46, 180, 275, 359, -1, 720)] == [0, 0, 1, 2, 3, 0, 0, 0]
-    for frame in range(8):
-        assert np.array_equal(OUT_OF[frame][INTO[frame]], np.arange(1089))
-        grid = np.arange(1089)
-        x, y, z = 3, 1, -2
-        new_x, new_z = turned(x, z, frame)
-        assert grid[OUT_OF[frame]][cell_number(int(new_x), y, int(new_z))] == cell_number(x, y, z)
-    assert all(cell_number(*cell_of(number)) == number for number in range(1089))
 
 
 def test_words_become_numbers() -> None:
@@ -307,27 +291,6 @@ def test_it_learns_a_little_language(torch: Any, tmp_path: Path) -> None:
 
 def same(one: Any, other: Any) -> bool:
     return one.keys() == other.keys() and all((one[name] == other[name]).all() for name in one)
-
-
-def test_a_full_disk_stops_a_run_that_can_be_resumed(
-    torch: Any, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taught, held_out = lessons(32, 1), lessons(8, 2)
-
-    def fill(row: dict[str, float]) -> None:
-        if row["epoch"] == 1:  # what comes next is written to a full disk
-            run.rename(kept)
-            shutil.copytree(kept, small_disk / "run", ignore=shutil.ignore_patterns("*.pt"))
-            run.symlink_to(small_disk / "run")
-            (small_disk / "fill").write_bytes(b"x" * 50_000)
-
-    run, kept = tmp_path / "run", tmp_path / "kept"
-    with pytest.raises(DataError, match=r"checkpoint\.pt cannot be written: No space left on device"):
-        training.train(taught, held_out, run, small(torch, epochs=3), on_epoch=fill)
-    assert {path.name for path in (small_disk / "run").iterdir()} <= {"curve.csv"}  # nothing half-written
-    rows: list[dict[str, float]] = []
-    training.train(taught, held_out, kept, small(torch, epochs=3), resume=True, on_epoch=rows.append)
-    assert rows[-1]["epoch"] == 3
 
 
 def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) -> None:
@@ -575,21 +538,6 @@ def test_without_torch() -> None:
 # -------------------------------------------------------------------------------------------------- the commands
 
 
-def state(said: list[str], *blocks: tuple[str, int, int, int]) -> dict[str, Any]:
-    """A state of the Minecraft Dialogue Corpus; coordinates are the corpus's, with the floor's layer at 1."""
-    return {
-        "Timestamp": "2018-03-30 18:35:07",
-        "ChatHistory": said,
-        "BlocksInGrid": [
-            {"AbsoluteCoordinates": {"X": x, "Y": y, "Z": z}, "Type": f"cwc_minecraft_{color}_rn"}
-            for color, x, y, z in blocks
-        ],
-        "BuilderPosition": {"X": 0.5, "Y": 1.0, "Z": 3.5, "Yaw": 180.0, "Pitch": 20.0},
-        "BuilderInventory": None,
-        "ScreenshotPath": None,
-    }
-
-
 def small_corpus(folder: Path) -> Path:
     """Twenty sessions, each of a structure of its own, in which one block after the other is put on a pile."""
     splits = {"train": [f"C{number}" for number in range(1, 19)], "val": ["C30", "C31"], "test": []}
@@ -599,12 +547,12 @@ def small_corpus(folder: Path) -> Path:
     for number, structure in enumerate([*splits["train"], *splits["val"]]):
         color = NAMES[1 + number % 6]
         said, blocks, states = [f"<Architect> a {color} pile"], list[tuple[str, int, int, int]](), []
-        states.append(state(said[:]))
+        states.append(mdc_state(said[:]))
         for height in range(1, 4):
             blocks.append((color, number % 5, height, 0))
-            states.append(state(said[:], *blocks))
+            states.append(mdc_state(said[:], *blocks))
             said.append(f"<Architect> another {color} one on top")
-            states.append(state(said[:], *blocks))
+            states.append(mdc_state(said[:], *blocks))
         place = logs / "data-3-30" / "logs" / f"B1-A2-{structure}-{1522435497386 + number}"
         place.mkdir(parents=True)
         (place / "postprocessed-observations.json").write_text(json.dumps({"WorldStates": states}))

@@ -16,9 +16,6 @@ from iglu_marl.agents.learned import pov_senses as senses  # noqa: E402
 from iglu_marl.agents.learned import zoo  # noqa: E402
 from iglu_marl.agents.learned.pov_builder import Landmark, PovBuilder, encode, model_of, words_known  # noqa: E402
 from iglu_marl.agents.learned.pov_model import PLACE, REMOVE, PovModel, best_places  # noqa: E402
-from iglu_marl.core.actions import Action  # noqa: E402
-from iglu_marl.core.controls import Controls  # noqa: E402
-from iglu_marl.core.worlds import Worlds  # noqa: E402
 from iglu_marl.rendering import palette  # noqa: E402
 from iglu_marl.rendering.painter import paint_scenes  # noqa: E402
 
@@ -29,96 +26,6 @@ def model() -> PovModel:
     torch.manual_seed(0)
     words = 2 + len(words_known())
     return PovModel(words, words).eval()
-
-
-def step(world: Worlds, action: int) -> None:
-    table, row = Controls("walking").encode(action)
-    world.step(table[[row]])
-
-
-# --- senses ----------------------------------------------------------------------------------------------
-
-
-def test_a_body_knows_how_it_moves_from_its_own_actions() -> None:
-    world, odometry, rng = Worlds(1), senses.Odometry(1), np.random.default_rng(3)
-    world.pose[0, 1] = senses.EYE_Y
-    for _ in range(150):
-        action = int(rng.integers(0, 16))
-        yaw = world.pose[:, 3].astype(np.float32)
-        odometry.act(np.array([action]), yaw)
-        step(world, action)
-        odometry.look(np.array([True]))
-        if np.abs(world.pose[0, [0, 2]]).max() > 6.5:
-            break
-        assert odometry.way[0] == pytest.approx(world.pose[0, [0, 2]], abs=1e-4)
-        assert odometry.pitch[0] == pytest.approx(world.pose[0, 4])
-        assert odometry.eye_y[0] == pytest.approx(world.pose[0, 1], abs=1e-5)
-        assert odometry.active[0] == world.active[0]
-
-
-def test_a_step_that_leaves_the_picture_as_it_was_is_none() -> None:
-    odometry = senses.Odometry(2)
-    odometry.act(np.array([Action.FORWARD] * 2), np.zeros(2, np.float32))
-    odometry.look(np.array([True, False]))
-    assert odometry.way.tolist() == [[0.0, -0.25], [0.0, 0.0]]
-    assert odometry.blocked.tolist() == [False, True]
-
-
-def test_pictures_become_palette_indices() -> None:
-    grids, poses = np.zeros((1, 9, 11, 11), np.int8), np.array([[0.0, -0.25, 3.0, 0.0, -10.0]])
-    grids[0, :3, 3:7, 5] = np.arange(1, 5)
-    pov = paint_scenes(grids, poses, (64, 64))
-    indices = senses.palette_indices(pov)
-    assert (palette.RGB[indices] == pov).all()
-    assert len(np.unique(indices)) > 10
-
-
-@pytest.mark.parametrize("yaw", [0.0, 35.0, 200.0])
-def test_the_position_is_recovered_from_the_ground(yaw: float) -> None:
-    start, way = np.array([1.3, -2.6]), np.array([[0.5, -0.25]], np.float32)
-    pose = np.array([[*(start + way[0]), 0.0]])[:, [0, 2, 1]]
-    pose[0, 1] = senses.EYE_Y
-    poses = np.concatenate([pose, [[yaw, -25.0]]], 1)
-    pictures = senses.palette_indices(paint_scenes(np.zeros((1, 9, 11, 11), np.int8), poses, (64, 64)))
-    yaw_deg, pitch_deg, eye_y = poses[:, [3, 4, 1]].T.astype(np.float32)
-    found = senses.seen_ground(pictures, yaw_deg, pitch_deg, eye_y, way, 0)[0]
-    for at, (axis, sign) in enumerate(((0, 1), (0, -1), (1, 1), (1, -1))):
-        if white := found[3 * at]:
-            assert sign * start[axis] + white - senses.NONE <= 5.5 + 1e-4
-    for axis in range(2):
-        sine, cosine = found[senses.REACHES + 2 * axis : senses.REACHES + 2 * axis + 2]
-        line = 0.5 - np.arctan2(sine, cosine) / (2 * np.pi) - start[axis]
-        assert abs(line - round(line)) < 0.1
-
-
-def test_a_block_is_glimpsed_where_it_stands() -> None:
-    grids = np.zeros((1, 9, 11, 11), np.int8)
-    grids[0, 1, 7, 4] = 6  # at (2, 0, -1)
-    poses = np.array([[0.3, -0.25, 2.1, 35.0, -20.0]])
-    pictures = senses.palette_indices(paint_scenes(grids, poses, (64, 64)))
-    offset = np.array([[2.0, 0.0, -1.0]], np.float32) - poses[:, :3].astype(np.float32)
-    seen = senses.glimpses(pictures, senses.axes(*poses[:, 3:].T.astype(np.float32)), offset)[0]
-    red = (seen - palette.FIRST_BLOCK) // palette.ENTRIES_PER_COLOR == 5
-    centre = len(senses.AROUND) // 2
-    assert red[centre]
-    assert red[len(senses.AROUND) :][: len(senses.FACES)].all()
-    assert seen.shape == (senses.GLIMPSES,)
-
-
-def test_features_hold_what_to_select_and_what_is_done() -> None:
-    odometry, none = senses.Odometry(1), np.zeros((1, 6), np.float32)
-    offset = np.array([[0.0, -0.75, -2.0]], np.float32)
-    gained = none.copy()
-    gained[0, 1] = -1.0
-
-    def last(request: list[int], hands: Any) -> list[float]:
-        row = senses.features(odometry, np.zeros(1), offset, np.zeros(1), np.array([request]), hands)
-        assert row.shape == (1, senses.FEATURES)
-        return row[0, -9:].tolist()
-
-    assert last([1, 2], none) == [0, 1, 0, 0, 0, 0, 0, 0, 0]
-    assert last([1, 2], gained)[-2:] == [1, 0]
-    assert last([2, 2], none)[:6] == [0] * 6
 
 
 # --- games -----------------------------------------------------------------------------------------------
@@ -167,17 +74,6 @@ def test_it_says_what_it_lacks(model: PovModel) -> None:
         PovBuilder.for_env(game(controls="flying"), model=model)
     with pytest.raises(AgentError, match="cannot play the architect"):
         builder.reset(Role.ARCHITECT, 0)
-
-
-def test_a_change_is_a_removal_and_a_placement(model: PovModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {"verb": (3, 4), "before": (2, 7), "after": (6, 7), "x": (7, 11), "y": (0, 9), "z": (5, 11)}
-    read = [torch.eye(size)[[value]] for value, size in asked.values()]
-    none = [torch.eye(size)[[0, 0]][None] for size in model.references.SIZES]
-    monkeypatch.setattr(model.reader, "forward", lambda words: read)
-    monkeypatch.setattr(model.references, "forward", lambda words: none)
-    builder = PovBuilder(model)
-    builder._hear("anything")
-    assert builder._requests == [(2, 2, (2, -1, 0), 0), (1, 6, (2, -1, 0), 0)]
 
 
 # --- released weights ------------------------------------------------------------------------------------

@@ -81,13 +81,6 @@ def test_single_agent_environment_with_a_live_architect(chat: str, controls: str
         assert play(env, agents_for(env), seed=seed).completed
 
 
-def test_the_ids_of_2021_with_a_live_architect() -> None:
-    env = live("IGLUSilentBuilder-v0", CHIRAL)
-    game = play(env, agents_for(env))
-    assert game.completed
-    assert game.turns[0].action.keys() >= {"hotbar", "camera"}
-
-
 def test_progressive_sessions_are_followed() -> None:
     session = BundledTasks(progressive=True).tasks["bridge"][0]
     env = live("IGLUGridworldVector-v0", session.create_task(0), action_space="flying")
@@ -182,36 +175,6 @@ def test_nonsense_leads_to_silence_or_a_question_never_to_a_crash() -> None:
         assert bool(answers) == ask
 
 
-def cave(seed: int) -> Any:
-    """A zone three quarters full, in all colours but red; int8 [9, 11, 11]."""
-    rng = np.random.default_rng(seed)
-    return np.where(rng.random((9, 11, 11)) < 0.75, rng.integers(1, 6, (9, 11, 11)), 0).astype(np.int8)
-
-
-@pytest.mark.parametrize(
-    ("controls", "seed", "place", "cell"),
-    [
-        ("flying", 0, (3, 0, 5), (0, 0, 3)),
-        ("flying", 41, (0, 0, 3), (1, 2, 1)),
-        ("walking", 6, (0, 4, -2), (-1, 2, -4)),
-    ],
-)
-def test_what_a_quick_plan_does_not_find_is_looked_for_longer(
-    controls: str, seed: int, place: tuple[int, int, int], cell: tuple[int, int, int]
-) -> None:
-    start = cave(seed)
-    target = start.copy()
-    x, y, z = cell
-    target[y + 1, x + 5, z + 5] = RED
-    env = iglu_marl.env(
-        tasks=Task("", target, starting_grid=start, invariant=False), controls=controls, builder_can_ask=True,
-        builder_sees=SIGHTS, max_turns=None, max_steps=500,
-    )  # fmt: skip
-    game = play(env, agents_for(env), seed=0, options={"pose": (*place, 0, 0)})
-    assert game.completed
-    assert [part.role for part in game.dialogue] == [Role.ARCHITECT], "nobody objects"
-
-
 def test_a_builder_on_the_border_of_two_cells_is_not_stuck() -> None:
     task = next(task for task in BundledTasks(mode="structures") if "spiral-stair" in task.task_id)
     env = iglu_marl.env(
@@ -280,22 +243,6 @@ def test_the_benchmark_of_pairs(
         assert summary["games_with_shapes"] == 4
         assert summary["mean_saved_with_shapes"] > 0.4
         assert summary["instructions"] < summary["edits"]
-
-
-def test_the_benchmark_names_what_is_impossible(
-    pairs: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
-    task = Task(
-        "", blocks_to_grid([(x, -1, z, RED) for x in range(-5, 5) for z in (0, 2, 4)]), task_id="too red"
-    )
-    options = {"controls": "flying", "builder_can_ask": True, "max_steps": 400}
-    row = pairs.play_one(task, options, "scripted", 0)
-    assert row["verdict"] == "impossible"
-    assert "red" in row["reason"]
-    assert row["intersection"] == 20
-    pairs.show([row], pairs.Console(), "title")
-    assert "too red: impossible (20 of 30 blocks" in capsys.readouterr().out
-    assert pairs.summary([row])["share_built"] == 0
 
 
 OPTIONS = {"builder_can_ask": True}

@@ -10,11 +10,10 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from probing import IDS
 
-from iglu_marl import ActionError, Task, parallel_env, raw_env
+from iglu_marl import Task, parallel_env, raw_env
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.conventions import IGLU2021
-from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.planning.support import supported_cells
@@ -138,11 +137,6 @@ def test_walking_moves_a_quarter_of_a_cell(yaw: int, action: int, quarters: int)
     hand = Hand("walking", (0, -0.25, 0, yaw, 0))(action)
     assert hand.moved == times(turned(COMPASS[yaw], quarters), 0.25)
     assert hand(0).moved == [0, 0, 0]
-
-
-def test_walking_waits() -> None:
-    hand = Hand("walking")(0)
-    assert (hand.seen["agentPos"] == hand.before["agentPos"]).all()
 
 
 def test_walking_jumps() -> None:
@@ -517,50 +511,7 @@ def test_the_act_that_a_yield_cancels(controls: str) -> None:
     assert game.agent_selection == "builder_0"
 
 
-def test_a_yield_in_parallel() -> None:
-    game = parallel_env(tasks=Task("", FAR_AWAY), controls="human-level")
-    game.reset(seed=1, options={"pose": DOWN})
-    space = game.action_space("builder_0")
-    game.step({"architect_0": "", "builder_0": full_act(space, **{"yield": 1})})
-    worlds = game.episode.worlds
-    assert worlds.blocks[0] == 0
-    assert worlds.pose[0].tolist() == [*DOWN]
-    assert worlds.steps[0] == 1
-
-
 # --- who owns what an action is translated to ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", CONTROLS)
-def test_a_control_stays_as_it_is_when_the_next_action_is_read(name: Any) -> None:
-    controls = Controls(name, can_yield=True)
-    controls.space.seed(3)
-    actions = [controls.space.sample() for _ in range(20)]
-    found = [controls.encode(action) for action in actions]
-    wanted = controls.encode_batch(actions)
-    assert [records[index] for records, index in found] == list(wanted)
-    many = [controls.encode_many(batch_of([action]), 1) for action in actions]
-    assert [records[numbers][0] for records, numbers in many] == list(wanted)
-
-
-@pytest.mark.parametrize("name", [name for name in CONTROLS if name != "walking"])
-def test_a_control_can_be_written_where_the_caller_says(name: Any) -> None:
-    controls, own = Controls(name), np.ones(1, CONTROL)
-    controls.space.seed(3)
-    for _ in range(5):
-        action = controls.space.sample()
-        records, index = controls.encode(action, out=own)
-        assert records is own
-        assert own[index] == controls.encode_batch([action])[0]
-        assert controls.encode_many(batch_of([action]), 1, own)[0] is own
-        assert own[index] == controls.encode_batch([action])[0]
-
-
-def batch_of(actions: list[Any]) -> Any:
-    """Actions of one space, as an action of the batched space."""
-    if not isinstance(actions[0], dict):
-        return np.array(actions)
-    return {key: np.array([action[key] for action in actions]) for key in actions[0]}
 
 
 def test_acting_on_cells_follows_the_rules_of_hands_but_for_reach() -> None:
@@ -594,16 +545,6 @@ def test_acting_on_cells_follows_the_rules_of_hands_but_for_reach() -> None:
         *(f"place: {why}" for why in WHY),
         "remove: nothing in reach",
     }
-
-
-def test_an_action_on_a_cell_is_the_same_for_one_world_and_for_many() -> None:
-    controls = Controls("cells")
-    controls.space.seed(1)
-    actions = np.array([controls.space.sample() for _ in range(50)])
-    many, numbers = controls.encode_many(actions, 50)
-    assert (many[numbers] == controls.encode_batch(list(actions))).all()
-    with pytest.raises(ActionError, match=r"the action is \[0, 11, 0, 1\] in world 1, expected 2 times four"):
-        controls.encode_many([[0, 0, 0, 1], [0, 11, 0, 1]], 2)
 
 
 def test_actions_have_names() -> None:

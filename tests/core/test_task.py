@@ -38,10 +38,6 @@ def test_grids_are_copied_read_only_int8(grid, dtype):
         assert not np.shares_memory(held, given_grid)
 
 
-def test_lists_are_dense_grids_too():
-    assert np.array_equal(Task("", ONE.tolist()).target_grid, ONE)
-
-
 @pytest.mark.parametrize("blocks", [[(0, -1, 0, 1)], np.array([[0, -1, 0, 1]]), ((0.0, -1.0, 0.0, 1.0),)])
 def test_starting_blocks_make_a_dense_start(blocks):
     task = Task("", TWO, starting_grid=blocks)
@@ -256,14 +252,6 @@ def test_pickled_tasks_are_equal_and_still_read_only():
     assert copy.copy(task) is task
 
 
-def test_repr_is_short():
-    text = repr(Task("<Architect> " + "long " * 100, TWO, starting_grid=ONE, task_id="C8"))
-    assert "'C8'" in text
-    assert "2 blocks" in text
-    assert "1 at the start" in text
-    assert len(text) < 150
-
-
 # -- sessions
 
 
@@ -339,21 +327,6 @@ def test_sampling_reaches_every_turn_and_follows_the_generator():
     assert [it.sample(np.random.default_rng(seed)) for seed in range(40)] == drawn
 
 
-def test_a_session_has_a_generator_of_its_own():
-    one, other = session(), session()
-    one.seed(5)
-    other.seed(np.random.default_rng(5))
-    assert [one.reset() for _ in range(20)] == [other.sample() for _ in range(20)]
-    assert isinstance(session().sample(), Task)
-
-
-def test_sampling_leaves_the_global_generator_alone():
-    before = np.random.get_state()[1].copy()  # noqa: NPY002 - to see that nobody else uses it
-    for _ in range(5):
-        session().sample()
-    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-
-
 def test_overriding_sample_changes_reset():
     class Last(Subtasks):
         def sample(self, rng=None):
@@ -379,13 +352,6 @@ def test_progress_survives_translation_and_pickling():
     assert twin == first
     assert twin.next_task == first.next_task
     assert not twin.next_task.target_grid.flags.writeable
-
-
-def test_progressive_can_be_switched_on_later():
-    it = session()
-    assert it[0].next_task is None
-    it.progressive = True
-    assert it[0].next_task == it[1]
 
 
 def test_sessions_are_values():

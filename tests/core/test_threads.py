@@ -139,19 +139,6 @@ def test_after_a_fork(expected: str) -> None:
     assert story(env) == expected
 
 
-@pytest.mark.slow
-def test_in_a_spawned_process(expected: str) -> None:
-    env = make(2)
-    assert story(env) == expected
-    context = multiprocessing.get_context("spawn")
-    queue = context.SimpleQueue()
-    process = context.Process(target=child, args=(queue, env))
-    process.start()
-    process.join(120)
-    assert process.exitcode == 0
-    assert queue.get() == expected
-
-
 def game(**options: Any) -> VectorGame:
     return VectorGame(2, builder_sees=("inventory",), **options)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -286,22 +284,6 @@ def test_the_edited_worlds_of_a_batch_agree(index: Any, copies: bool, expected: 
     assert untouched == (expected if index is None else alone)
 
 
-def test_a_batch_of_pairs_in_turns_agrees(expected: Any) -> None:
-    many = VectorGame(2, builder_sees=SEES, turn_steps=1)
-    many.reset(options=PLACES)
-    silence = np.zeros((2, 16), int)
-
-    def step(action: int) -> Any:
-        for _ in range(2):  # the architects' turn, and the builders'
-            shown = many.step({"architect_0": silence, "builder_0": np.full(2, action)})
-        observations, rewards, ends, _, infos = shown
-        blocks = (observations["builder_0"]["grid"] != 0).sum((1, 2, 3))
-        assert np.array_equal(infos["architect_0"]["blocks"], blocks)
-        return seen(*(part["builder_0"] for part in (observations, rewards, ends)), lambda value: value[1])
-
-    assert story(step, lambda blocks: many.unwrapped.edit(blocks, 1)) == expected
-
-
 def test_the_last_edit_of_a_builder_does_not_come_back() -> None:
     """In games in turns, the builder's last change is shown again in the architect's turn."""
     many = VectorGame(1, builder_sees=SEES, turn_steps=1)
@@ -313,53 +295,6 @@ def test_the_last_edit_of_a_builder_does_not_come_back() -> None:
     many.edit([(*AHEAD, 0)], 0)
     observations = many.step({"architect_0": silence, "builder_0": [0]})[0]
     assert observations["builder_0"]["grid"].max() == 0
-
-
-def test_a_batch_of_teams_agrees() -> None:
-    options: dict[str, Any] = {
-        "builders": 2,
-        "builder_sees": ("pov", *SEES),
-        "pov_size": (16, 16),
-        "max_steps": 30,
-    }
-    many, one = VectorGame(2, **options), parallel_env(chat="tokens", **options)
-    start = {"task": TASK, "pose": [PLACES["pose"], (3, -0.25, 3, 90, -50)]}
-    many.reset(options={**start, "pose": np.array([start["pose"]] * 2)})
-    one.reset(options=start)
-    silence, rng = np.zeros((2, 16), int), np.random.default_rng(3)
-    for number in range(12):
-        if number % 3 == 0:
-            blocks = [(int(rng.integers(3)), -1, 2, int(rng.integers(7))), (0, -1, -2, int(rng.integers(7)))]
-            builder = f"builder_{number % 2}"
-            many.edit(blocks, 1, builder=builder)
-            one.edit(blocks, builder=builder)
-        acts = {
-            name: int(rng.choice([Action.PLACE, Action.BREAK, Action.TURN_LEFT]))
-            for name in list(one.action_spaces)[1:]
-        }
-        observations, rewards, *_ = many.step(
-            {"architect_0": silence, **{name: np.full(2, act) for name, act in acts.items()}}
-        )
-        theirs, paid, *_ = one.step({"architect_0": silence[0], **acts})
-        for agent, seen_one in theirs.items():
-            assert rewards[agent][1] == paid[agent]
-            for key, value in seen_one.items():
-                assert np.array_equal(observations[agent][key][1], value), (agent, key)
-    assert not np.array_equal(many.worlds.grid[0], many.worlds.grid[2])
-
-
-def test_pictures_follow() -> None:
-    many, one = (
-        gym.make_vec("IGLUGridworld-v0", num_envs=2, render_size=(24, 24)),
-        gym.make("IGLUGridworld-v0", render_size=(24, 24)),
-    )
-    for env in (many, one):
-        env.reset(options=PLACES)
-        for args in ((1,),) if env is many else ((),):
-            env.unwrapped.edit([(0, -1, -2, 6)], *args)
-    pictures = many.step(np.array([0, 0]))[0]["pov"]
-    assert np.array_equal(pictures[1], one.step(0)[0]["pov"])
-    assert not np.array_equal(pictures[0], pictures[1])
 
 
 def test_arrays_that_are_not_copied_show_it_at_once() -> None:
@@ -437,22 +372,6 @@ def test_a_player_is_sent_the_change_with_the_next_tick() -> None:
         delta = game.delta(player, 1)
         assert sorted(delta["grid"]) == [list(block) for block in GRID[:2]]
     assert game.delta(next(iter(game.agent_of)), 1)["score"] == [2, 3]
-
-
-@pytest.mark.parametrize("make", [raw_env, parallel_env, VectorGame])
-def test_the_mark_of_an_edit_is_saved(make: Any) -> None:
-    env, other = make(), make()
-    for game in (env, other):
-        game.reset(seed=0)
-    env.edit([(3, -1, 3, 1)])
-    env.edit([(3, -1, 3, 0)])
-    other.set_state(env.get_state())
-    copies = [other, pickle.loads(pickle.dumps(env)), copy.deepcopy(env)]  # noqa: S301 (own)
-    for game in copies:
-        worlds = game.worlds if make is VectorGame else game.episode.worlds
-        assert set(worlds.edits.tolist()) == {2}
-    env.reset(seed=0)
-    assert not (env.worlds if make is VectorGame else env.episode.worlds).edits.any()
 
 
 # --------------------------------------------------------------------------------------------------------- errors
@@ -536,26 +455,3 @@ def test_a_game_that_is_over_or_not_begun_is_refused() -> None:
     many.unwrapped.edit([(0, 0, 0, 1)], 1)
     many.step([0, 0])
     assert many.unwrapped.worlds.edits.tolist() == [0, 1]
-
-
-def test_an_architect_within_a_step_cannot_edit() -> None:
-    class Editor:
-        env: Any = None
-
-        def reset(self, role: Any, seed: int | None) -> None: ...
-
-        def act(self, observation: Any) -> str:
-            self.env.unwrapped.edit(GRID)
-            return ""
-
-        def close(self) -> None: ...
-
-    editor = Editor()
-    editor.env = gym.make("IGLUGridworldVector-v0", architect=editor, tasks=TASK)
-    with pytest.raises(StateError):
-        editor.env.reset(seed=0)
-    assert not editor.env.unwrapped.episode.worlds.blocks.any()
-    editor.act = lambda observation: ""  # type: ignore[method-assign]
-    editor.env.reset(seed=0)
-    editor.env.unwrapped.edit(GRID)
-    assert editor.env.unwrapped.episode.worlds.blocks[0] == 3

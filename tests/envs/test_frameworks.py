@@ -24,12 +24,6 @@ from gymnasium.wrappers import (
     TransformReward,
 )
 from gymnasium.wrappers import vector as vector_wrappers
-from pettingzoo.utils import (
-    AssertOutOfBoundsWrapper,
-    ClipOutOfBoundsWrapper,
-    OrderEnforcingWrapper,
-    parallel_to_aec,
-)
 from probing import frozen
 from requirements import ROOT, require
 
@@ -136,20 +130,6 @@ def test_gymnasium_vector_wrappers() -> None:
     assert lengths == [6] * 6
 
 
-def test_gymnasium_stacks_wrapped_environments() -> None:
-    options: dict[str, Any] = {"max_steps": 5, "tasks": TASKS, "chat": "tokens", "dialog_length": 4}
-    alone = [flatten(gym.make("IGLUGridworldVector-v0", **options)) for _ in range(2)]
-    many = gym.make_vec(
-        "IGLUGridworldVector-v0", num_envs=2, vectorization_mode="async", wrappers=[flatten], **options
-    )
-    seen = many.reset(seed=4)[0]
-    np.testing.assert_array_equal(seen, [env.reset(seed=4 + n)[0] for n, env in enumerate(alone)])
-    for action in (3, 13, 17):
-        seen = many.step(np.full(2, action))[0]
-        np.testing.assert_array_equal(seen, [env.step(action)[0] for env in alone])
-    many.close()
-
-
 def test_a_spec_makes_the_wrapped_environment_again() -> None:
     env = mask(
         discretize(
@@ -163,45 +143,6 @@ def test_a_spec_makes_the_wrapped_environment_again() -> None:
     assert frozen(again.reset(seed=2)) == frozen(env.reset(seed=2))
     for action in (1, 5, 17):
         assert frozen(again.step(action)) == frozen(env.step(action))
-
-
-# --------------------------------------------------------------------------------------------------------- PettingZoo
-
-
-def test_pettingzoo_wrappers() -> None:
-    inner = align(iglu_marl.raw_env(**GAME, turn_steps=2), actions="discrete")
-    env = OrderEnforcingWrapper(AssertOutOfBoundsWrapper(inner))
-    with pytest.raises(AttributeError):
-        _ = env.rewards  # before the first reset
-    env.reset(seed=0)
-    for agent in env.agent_iter(30):
-        observation, _, terminated, truncated, _ = env.last()
-        assert env.observation_space(agent).contains(observation)
-        env.step(None if terminated or truncated else 3)
-    env.reset(seed=0)
-    with pytest.raises(AssertionError, match="not in action space"):
-        env.step(99)
-    with pytest.raises(AssertionError):
-        ClipOutOfBoundsWrapper(inner)  # which is for Box actions
-
-
-def test_pettingzoo_converts_to_turns() -> None:
-    """The parallel view, wrapped and converted, tells what it tells itself."""
-    parallel, turns = (
-        align(iglu_marl.parallel_env(**GAME)),
-        parallel_to_aec(align(iglu_marl.parallel_env(**GAME))),
-    )
-    seen, _ = parallel.reset(seed=5)
-    turns.reset(seed=5)
-    rng = np.random.default_rng(0)
-    while parallel.agents:
-        actions = {agent: rng.integers(parallel.action_space(agent).nvec) for agent in parallel.agents}
-        for agent, action in actions.items():
-            assert turns.agent_selection == agent
-            assert frozen(turns.observe(agent)) == frozen(seen[agent])
-            turns.step(action)
-        seen, rewards, *_ = parallel.step(actions)
-        assert turns.rewards == rewards
 
 
 # ---------------------------------------------------------------------------------------------------------------- SB3
@@ -405,18 +346,3 @@ def test_supersuit_takes_teams(team: str) -> None:
     assert observations.shape == (2 * agents, *alike.observation_space("builder_0").shape)
     assert observations[:, -agents:].tolist() == np.eye(agents).tolist() * 2
     assert rewards.shape == (2 * agents,)
-
-
-def test_one_policy_of_sb3_plays_both_by_supersuit() -> None:
-    needs("supersuit")
-    needs("stable_baselines3")
-    one_thread()
-    import supersuit
-    from stable_baselines3 import PPO
-
-    alike = align(iglu_marl.parallel_env(**GAME), actions="discrete", grids="scaled")
-    many = supersuit.pettingzoo_env_to_vec_env_v1(alike)
-    many = supersuit.concat_vec_envs_v1(many, 2, base_class="stable_baselines3")
-    model = PPO("MlpPolicy", many, n_steps=32, batch_size=64, n_epochs=1, device="cpu")
-    model.learn(256)
-    assert model.num_timesteps == 256

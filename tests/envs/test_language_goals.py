@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import importlib
-import inspect
 import pickle
 from typing import Any
 
@@ -15,14 +14,13 @@ import reference_evaluator as witness
 from gymnasium.utils.env_checker import check_env
 
 import iglu_marl
-from iglu_marl import ActionError, ConfigError, IgluMarlError, LanguageError, StateError, Task
+from iglu_marl import ActionError, ConfigError, LanguageError, StateError, Task
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.envs.language import SPELLINGS, LanguageGoal, make_language_goal
+from iglu_marl.envs.language import LanguageGoal, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
 from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.program import Program
-from iglu_marl.language.scene.random_scenes import arrange, draw_pieces
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 
@@ -338,10 +336,6 @@ def test_names_of_clevr_robot_stand_for_ours() -> None:
     assert make().config.max_steps == 200
     for name in ("action_type", "controls"):
         assert make(**{name: "flying"}).action_space == make(action_space="flying").action_space
-    parameters = inspect.signature(make_language_goal).parameters
-    assert SPELLINGS.keys() <= parameters.keys()
-    inner = inspect.signature(LanguageGoal).parameters
-    assert all(parameters[name].default == inner[name].default for name in inner if name != "env")
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])
@@ -420,18 +414,6 @@ def test_acting_on_a_cell_directly() -> None:
         with pytest.raises(ActionError, match=r"four integers \(y, x, z, color\) below \(9, 11, 11, 7\)"):
             env.step(wrong)
     assert (env.episode.worlds.grid[0] == grid).all()
-
-
-def test_a_world_is_built_cell_by_cell() -> None:
-    """Whatever can be put down: each block once something is there to hold it."""
-    env = make(scenes="empty", action_type="perfect", terminate_on_success=False, max_steps=None)
-    rng = np.random.default_rng(3)
-    for _ in range(5):
-        env.reset(seed=0)
-        wanted = arrange(draw_pieces(rng), rng, clear=(5, 5))
-        while (missing := np.argwhere(env.episode.worlds.grid[0] != wanted)).size:
-            events = [env.step((*cell, wanted[tuple(cell)]))[4]["event"] for cell in missing]
-            assert "placed" in events
 
 
 def test_unwrapped_has_the_goal_api() -> None:
@@ -544,23 +526,16 @@ def test_saving_copying_pickling() -> None:
 def test_wrong_arguments_are_refused() -> None:
     for options, message in (
         ({"obs_type": "smell"}, "obs_type is 'smell', expected one of direct"),
-        ({"goal_in_obs": "song"}, "goal_in_obs is 'song'"),
         ({"description_num": -1}, "description_num is -1"),
         ({"describe": "poem"}, "kinds holds 'poem'"),
-        ({"scenes": "full"}, "scenes is 'full'"),
         ({"goals": []}, "goals is"),
         ({"tasks": []}, r"tasks is \[\], .* use scenes"),
-        ({"teapot": 1}, "unknown option 'teapot'"),
         ({"obs_type": "image", "direct_obs": True}, "direct_obs is True, and obs_type 'image'"),
-        ({"direct_obs": "yes"}, "direct_obs is 'yes', expected True or False"),
         ({"terminate_on_success": 0}, "terminate_on_success is 0, expected True or False"),
         ({"num_object": 0}, r"num_object is 0, expected None or an integer in 1..20"),
-        ({"num_object": True}, "num_object is True"),
-        ({"num_object": 21}, "num_object is 21"),
         ({"num_object": 5, "scenes": "empty"}, "num_object and variable_scene_content define the worlds"),
         ({"variable_scene_content": False, "scenes": "empty"}, "and so does scenes"),
         ({"action_type": "telepathy"}, "controls is 'telepathy'"),
-        ({"max_steps": 5, "maximum_episode_steps": 5}, "'maximum_episode_steps' and 'max_steps' are both"),
         ({"action_space": "flying", "action_type": "perfect"}, "'action_type' and 'action_space' are both"),
         (
             {"goals": GoalSpace(["All blocks are green."]), "systematic_generalization": True},
@@ -569,10 +544,6 @@ def test_wrong_arguments_are_refused() -> None:
     ):
         with pytest.raises((ConfigError, LanguageError), match=message):
             make_language_goal(**options)
-    for name in ("obs_type", "goal_in_obs", "describe", "architect_sees", "builder_sees"):
-        for strange in STRANGE:
-            with pytest.raises((ConfigError, LanguageError)):
-                make_language_goal(**{name: strange})  # type: ignore[arg-type]
     env = make()
     for early in (
         lambda: env.goal,
@@ -590,39 +561,6 @@ def test_wrong_arguments_are_refused() -> None:
         with pytest.raises(LanguageError):
             env.step(0, goal=wrong)
     assert env.step(0)[1] == 0.0, "a refused goal changes nothing"
-
-
-STRANGE = (3, 1.5, float("nan"), b"x", "\u00b2", np.zeros((9, 11, 11)), object(), 2**70, {"a": 1}, int, (3,))
-
-
-def test_strange_values_are_refused_by_our_own_errors() -> None:
-    env = make(goals=SMALL, goal_in_obs="multi-hot")
-    env.reset(seed=0)
-    before = env.get_state()
-    for strange in (*STRANGE, (), ("a", "b", "c"), [[]]):
-        for attempt in (
-            lambda value: env.set_goal(value),
-            lambda value: env.set_goal("a", value),
-            lambda value: env.step(0, goal=value),
-            lambda value: env.answer_question(value),
-            lambda value: env.reset(options={"goal": value}),
-            lambda value: env.reset(options={"task": value}),
-            lambda value: env.compute_reward(value, value),
-            lambda value: env.goals.multi_hot(value),
-            lambda value: env.goals.split(value),
-            lambda value: GoalSpace(value),
-            lambda value: statement_goals(value),
-            lambda value: GoalTask(RED_BLOCK, terminate_on_success=value),
-        ):
-            with pytest.raises(IgluMarlError):
-                attempt(strange)
-    for strange in (3, "text", object(), [1], np.zeros(3)):
-        with pytest.raises(
-            ConfigError, match="expected a dict with the keys new_scene_content, goal, task, pose"
-        ):
-            env.reset(options=strange)
-    env.set_state(before)
-    assert env.step(0)[1] == 0.0
 
 
 def test_the_wrapper_takes_any_single_agent_environment() -> None:

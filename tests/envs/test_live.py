@@ -245,27 +245,6 @@ def test_a_player_is_sent_nothing_of_parts_that_it_does_not_see(player: str, oth
     assert json.dumps(list(other)) in shown
 
 
-def test_a_recording_of_a_team_comes_back(tmp_path: Path) -> None:
-    game = team_begun([(4, -1, 4, 3)], max_steps=60, controls="human-level")
-    space = game.action_space("builder_0")["act"]  # type: ignore[index]
-    space.seed(3)
-    with Recorder(tmp_path / "team.jsonl") as recorder:
-        live = recorder.wrap(game)
-        live.reset(seed=5, options={"pose": APART})
-        while live.agents:
-            number = live.ticks
-            said = {player: f"{number}" for k, player in enumerate(game.players) if number % (k + 3) == 0}
-            live.tick(said, {player: space.sample() for player in ("builder_0", "builder_1") if number % 4})
-            if number == 30:
-                saved = game.get_state()
-    again = replay(tmp_path / "team.jsonl")
-    assert again.dialogue == game.episode.dialogue
-    assert np.array_equal(again.grid, game.episode.worlds.grid[0])
-    other = team_begun([(4, -1, 4, 3)], max_steps=60, controls="human-level")
-    other.set_state(saved)
-    assert (other.ticks, other.agents) == (31, game.possible_agents)
-
-
 @pytest.mark.parametrize(
     ("said", "act", "expected"),
     [

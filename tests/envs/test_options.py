@@ -7,16 +7,14 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from environment_pages import effect_rows
 from probing import IDS
 
 import iglu_marl
 from benchmarks import options as trials
 from iglu_marl import ConfigError, GameConfig
 from iglu_marl.agents import ScriptedArchitect
-from iglu_marl.envs import GridworldEnv, LiveGame, SilentBuilderEnv, VectorGame
+from iglu_marl.envs import GridworldEnv, SilentBuilderEnv, VectorGame
 from iglu_marl.envs.language import make_language_goal
-from iglu_marl.game.effects import KINDS
 
 PLAIN, VECTOR, SILENT, VISUAL = IDS
 ENVIRONMENTS = trials.environments()
@@ -221,22 +219,6 @@ def test_a_config_for_another_view() -> None:
     assert (silent.chat, silent.vocabulary, silent.dialog_length) == ("text", "templates", 4000)
 
 
-def test_a_config_for_a_view_is_taken_there() -> None:
-    architect = trials.Speaker(True, 16)
-    for name in IDS:
-        assert gym.make(name, config=PAIR.for_view("single")).config.max_steps == 33
-        live = gym.make(name, config=PAIR.for_view("instructed"), architect=architect)
-        assert live.config.turn_steps == 7
-        for env in (live, gym.make(name)):
-            speaks = {"architect": architect} if env.has_architect else {}
-            again = gym.make(name, config=env.config, **speaks)
-            assert (again.config, again.observation_space) == (env.config, env.observation_space)
-    for make, view in ((iglu_marl.parallel_env, "parallel"), (VectorGame, "vector"), (LiveGame, "live")):
-        made = make(config=PAIR.for_view(view))
-        assert make(config=made.config).config == made.config
-        assert make(config="craft", **({"chat": "tokens"} if view == "vector" else {})).config.architects == 3
-
-
 @pytest.mark.parametrize("field", ["builder_sees", "architect_sees"])
 @pytest.mark.parametrize(("given", "meant"), [("agentPos", "pose"), ("chat", "dialog"), ("gird", "grid")])
 def test_a_key_that_is_no_sight_leads_to_the_sight(field: str, given: str, meant: str) -> None:
@@ -248,13 +230,3 @@ def test_default_lengths_follow_the_chat() -> None:
     tokens = GameConfig(chat="tokens", dialog_length=99)
     text = iglu_marl.raw_env(tokens, chat="text").unwrapped.config
     assert (text.max_message_length, text.dialog_length) == (200, 99)
-
-
-def test_the_table_of_effects() -> None:
-    cells = {row[0].strip("`"): dict(zip(KINDS, row[1:-1], strict=True)) for row in effect_rows()}
-    assert {name for name, row in cells.items() if row["goal"]} == FIELDS - OF_GOALS - {
-        "pov_size",
-        "renderer",
-    }
-    assert {name for name, row in cells.items() if row["instructed"]} == OF_PAIRS
-    assert cells["turn_steps"] == dict.fromkeys(KINDS, "raises") | {"aec": "", "instructed": ""}

@@ -215,19 +215,6 @@ def test_it_is_annealed_by_a_schedule(view: str) -> None:
             env.reset()
 
 
-@pytest.mark.parametrize("many", [False, True])
-def test_a_saved_state_pays_what_it_paid(many: bool) -> None:
-    env: Any = gym.make_vec(VECTOR, num_envs=2, shaping=True) if many else gym.make(VECTOR, shaping=True)
-    env.reset(seed=0, options=OPTIONS)
-    moves = [np.full(2, action) if many else action for action in ACTIONS[:40]]
-    for move in moves:
-        env.step(move)
-    saved = env.get_state()
-    first = [np.array(env.step(move)[1]).tolist() for move in moves]
-    env.set_state(saved)
-    assert [np.array(env.step(move)[1]).tolist() for move in moves] == first
-
-
 # ------------------------------------------------------------------------------------------------------- information
 
 targets = st.lists(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import iglu_marl
-from iglu_marl import ConfigError, Pose, Recorder, Task
-from iglu_marl.core.controls import CONTROLS
+from iglu_marl import Pose, Task
 from iglu_marl.core.conventions import OWN
 from iglu_marl.core.grid import MIN_Y, index_of
 from iglu_marl.core.kernels.records import (
@@ -27,11 +23,8 @@ from iglu_marl.core.kernels.sights import OUTSIDE, see_many
 from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.scoring import Shifts
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.envs import VectorGame
 from iglu_marl.envs.wrappers import flatten
 from iglu_marl.game.observations import make_sights
-from iglu_marl.recording import read_recording
-from iglu_marl.recording.games import make_game
 from iglu_marl.tasks import RandomTasks
 
 SEES = ("aim", "egocentric", "hotbar")
@@ -174,23 +167,6 @@ def test_the_ids_are_those_of_the_environment() -> None:
     assert OWN.outside == OUTSIDE
 
 
-@pytest.mark.parametrize("controls", CONTROLS)
-def test_every_observation_is_in_the_space(controls: Any) -> None:
-    games = VectorGame(
-        60, tasks=FEW, controls=controls, builder_sees=(*SEES, "pose"), max_steps=150, num_threads=2
-    )
-    games.reset(seed=1)
-    space, seen = games.batched_action_space("builder_0"), {}
-    space.seed(2)
-    silence = np.zeros((60, games.config.max_message_length), int)
-    hits = 0
-    for _ in range(200):
-        seen = games.step({"architect_0": silence, "builder_0": space.sample()})[0]["builder_0"]
-        assert games.batched_observation_space("builder_0").contains(seen)
-        hits += int(seen["aim"][:, 0].sum())
-    assert hits
-
-
 @pytest.mark.parametrize("name", ["IGLUGridworld-v0", "IGLUSilentBuilder-v0"])
 @pytest.mark.parametrize("compat", [None, "profile"])
 def test_the_hotbar_shows_the_number_that_selects(name: str, compat: str | None) -> None:
@@ -215,28 +191,6 @@ def test_the_hotbar_shows_the_number_that_selects(name: str, compat: str | None)
     assert np.flatnonzero(seen["inventory"] < 20).tolist() == [3]
 
 
-def test_a_saved_state_shows_what_it_showed() -> None:
-    envs = gym.make_vec(
-        "IGLUGridworldVector-v0", num_envs=3, tasks=FEW, builder_sees=SEES, action_space="flying"
-    )
-    envs.reset(seed=0)
-    envs.action_space.seed(0)
-    moves = [envs.action_space.sample() for _ in range(20)]
-    for move in moves:
-        envs.step(move)
-    saved = envs.get_state()
-    first = [envs.step(move)[0]["egocentric"] for move in moves]
-    envs.set_state(saved)
-    again = [envs.step(move)[0]["egocentric"] for move in moves]
-    assert all((one == other).all() for one, other in zip(first, again, strict=True))
-
-
-@pytest.mark.parametrize("radius", [0, 21, 2.5, True, None])
-def test_a_radius_that_is_none(radius: Any) -> None:
-    with pytest.raises(ConfigError, match=r"egocentric_radius is .*, expected an integer in 1\.\.20"):
-        iglu_marl.parallel_env(builder_sees=SEES, egocentric_radius=radius)
-
-
 @pytest.mark.parametrize("name", ["IGLUGridworldVector-v0", "IGLUSilentBuilder-v0"])
 def test_flattened_one_hot_with_a_place_for_what_is_outside(name: str) -> None:
     env = flatten(gym.make(name, builder_sees=("egocentric",), egocentric_radius=2))
@@ -247,22 +201,3 @@ def test_flattened_one_hot_with_a_place_for_what_is_outside(name: str) -> None:
     assert cells[1, 2, 0].tolist() == [0, 0, 0, 0, 0, 1, 0]  # red
     assert cells[0, 0, 0].tolist() == [0, 0, 0, 0, 0, 0, 1]  # the ground
     assert not cells[2, 2, 2].any()
-
-
-def test_recorded_games_are_seen_so_too(tmp_path: Path) -> None:
-    env = gym.make("IGLUGridworldVector-v0", tasks=FEW, builder_sees=("aim",), target_egocentric=True)
-    path = tmp_path / "games.jsonl"
-    with Recorder(path) as recorder:
-        played = recorder.wrap(env)
-        shown = [played.reset(seed=0)[0], played.step(13)[0]]
-    (recording,) = read_recording(path)
-    again = recording.make_env()
-    assert again.observation_space == env.observation_space
-    options = {"task": recording.task, "pose": recording.header["pose"]}
-    for key in ("aim", "target_egocentric"):
-        assert (again.reset(options=options)[0][key] == shown[0][key]).all()
-    otherwise = make_game(recording.header, sees=("egocentric", "pose"))
-    assert {"egocentric", "grid"} <= set(otherwise.observation_space.spaces)
-    assert not {"aim", "target_egocentric"} & set(otherwise.observation_space.spaces)
-    with pytest.raises(ConfigError, match="sees has 'sky'"):
-        make_game(recording.header, sees=("sky",))

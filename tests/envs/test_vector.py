@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import gymnasium as gym
@@ -15,17 +12,13 @@ import pytest
 from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from probing import digest
-from requirements import TEST_FOLDERS
 
 import iglu_marl
 from iglu_marl import ActionError, ConfigError, PoseError, StateError, Subtasks, Task, TaskError
-from iglu_marl.core.controls import CONTROLS, Controls
-from iglu_marl.core.conventions import IGLU2022
+from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.schedule import Schedule
-from iglu_marl.envs import VectorGame, task_sampling
-from iglu_marl.envs.batch_observations import batched, rows
+from iglu_marl.envs import task_sampling
 from iglu_marl.envs.vector import INFO_KEYS, GridworldVectorEnv
 from iglu_marl.rendering import palette
 from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks, SpawnPoses
@@ -511,11 +504,6 @@ def test_wrong_resets_are_named_and_change_nothing(
     assert env.get_state().batch.worlds.tobytes() == before.batch.worlds.tobytes()
 
 
-def test_unknown_reset_options_warn() -> None:
-    with pytest.warns(UserWarning, match="unknown reset option 'pos'"):
-        make().reset(options={"pos": 1})
-
-
 WALK = np.zeros(3, np.int64)
 FLY = {
     "movement": np.zeros((3, 3), "f4"),
@@ -603,65 +591,6 @@ def test_pictures_to_look_at() -> None:
         assert make().render() is None
 
 
-def test_processes_of_single_environments() -> None:
-    """Gymnasium's process for each environment, with shared memory, shows the same episodes.
-
-    The dialog is in tokens: Gymnasium has no shared form of texts.
-    """
-    options = {**SMALL, "chat": "tokens", "dialog_length": 16}
-    processes = gym.make_vec("IGLUSilentBuilder-v0", num_envs=2, vectorization_mode="async", **options)
-    try:
-        compare(make("IGLUSilentBuilder-v0", 2, info_keys=INFO_KEYS, **options), processes, 25)
-    finally:
-        processes.close()
-
-
-class HighUp:
-    """Not about the target at all: be above y = 0.3."""
-
-    text = program = "high up"
-
-    def score(self, worlds: Any, indices: Any) -> Any:
-        height = worlds.pose[list(indices), 1]
-        return height / 8, height > 0.3
-
-
-class Climb(Task):
-    objective = HighUp()
-
-
-class ClimbToo(Task):
-    objective = HighUp()
-
-
-def test_a_state_has_the_objectives_of_its_tasks() -> None:
-    """A block is placed: 1 for a task that is about it, and the height over 8 for one that is about height."""
-    block, climb = (kind("one block", [(0, -1, 0, 1)], pose=(0, 4, 0, 0, -90)) for kind in (Task, Climb))
-    envs = [make(count=2, tasks=[task], max_steps=9, step_cost=0.0) for task in (block, climb)]
-    for env in envs:
-        env.reset(seed=0)
-    of_block, of_climb = (env.get_state() for env in envs)
-    for env in envs:
-        for state, over in ((of_climb, True), (of_block, False)):
-            env.set_state(state)
-            _, rewards, terminated, *_ = env.step(np.zeros(2, int))
-            heights = env.worlds.pose[:, 1]
-            assert rewards.tolist() == (heights / 8 if over else heights * 0).tolist()
-            assert terminated.tolist() == [over] * 2
-
-
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_tasks_with_an_objective_of_their_own(mode: str) -> None:
-    tasks = [
-        kind(name, [(0, -1, 0, 1)]) for kind, name in ((Climb, "up"), (ClimbToo, "up"), (Task, "one block"))
-    ]
-    options = {"tasks": tasks, "action_space": "flying", "step_cost": 0.5, "max_steps": 30}
-    ours = make(count=6, autoreset_mode=mode, info_keys=INFO_KEYS, **options)
-    assert compare(ours, singles("IGLUGridworldVector-v0", 6, AutoresetMode(mode), **options), 90) > 3 * 6, (
-        "only time ends"
-    )
-
-
 def test_worlds_are_initialised() -> None:
     """`initialize_world` does what it does in the single environments, in later episodes too."""
     ours = make(count=3, max_steps=4, info_keys=INFO_KEYS)
@@ -675,61 +604,3 @@ def test_worlds_are_initialised() -> None:
         env.set_task_generator(FEW)
     compare(ours, theirs, 14)
     assert not ours.worlds.start.any()
-
-
-@pytest.mark.parametrize("name", CONTROLS)
-def test_many_actions_are_read_as_one_is(name: Any) -> None:
-    """`encode_many` gives each world the control that `encode` gives its action, yields included."""
-    for options in (
-        {"can_yield": True},
-        {"select_and_place": True},
-        {"can_yield": True, "conventions": IGLU2022},
-    ):
-        controls = Controls(name, **options)
-        space = batched(controls.space, 64)
-        space.seed(2)
-        for _ in range(3):
-            actions = space.sample()
-            records, numbers = controls.encode_many(actions, 64)
-            many = records[numbers].copy()
-            one = [rows(actions, world) for world in range(64)]
-            wanted = controls.encode_batch(one)
-            assert all((many[field] == wanted[field]).all() for field in many.dtype.names)
-
-
-def plain(values: Any) -> Any:
-    """Everything as lists, with the types of arrays."""
-    if isinstance(values, dict):
-        return {key: plain(values[key]) for key in sorted(values)}
-    if isinstance(values, tuple):
-        return [plain(value) for value in values]
-    return values.dtype.str, values.tolist()
-
-
-def short_stories() -> str:
-    """What a vector environment and a batched game show, as a digest."""
-    options: dict[str, Any] = {"tasks": Task("", [(0, -1, -1, 2)]), "max_steps": 4}
-    env = make(count=3, compat="iglu2022", target_in_obs=True, **options)
-    games = VectorGame(2, builder_can_ask=True, builder_sees=("grid", "pose"), dialog_length=9, **options)
-    told = [plain(env.reset(seed=1)[0]), plain(games.reset(seed=1))]
-    rng = np.random.default_rng(1)
-    for _ in range(9):
-        told.append(plain(env.step(rng.integers(18, size=3))[:4]))
-        said, asked = rng.integers(0, 40, (2, 2, 16))
-        asked[rng.random(2) < 0.5] = 0
-        act = {"act": rng.integers(19, size=2), "say": asked}
-        told.append(plain(games.step({"architect_0": said, "builder_0": act})))
-    return digest(told)
-
-
-@pytest.mark.slow
-def test_compiled_is_interpreted() -> None:
-    paths = os.pathsep.join([TEST_FOLDERS, *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-c", "import test_vector; print(test_vector.short_stories())"],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == short_stories()

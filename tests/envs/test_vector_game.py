@@ -125,6 +125,7 @@ def test_is_parallel_games_side_by_side(controls: str, can_ask: bool) -> None:
         {"tasks": SpawnPoses(FEW, y=(0, 3)), "builder_sees": ("pose", "compass")},
         {"builder_sees": ("aim", "egocentric"), "controls": "flying"},
         {"builder_sees": ("egocentric", "dialog"), "egocentric_radius": 1},
+        {"controls": "cells-in-reach", "shaping": True},
     ],
     ids=[
         "symbols",
@@ -138,6 +139,7 @@ def test_is_parallel_games_side_by_side(controls: str, can_ask: bool) -> None:
         "poses",
         "sights",
         "near",
+        "cells",
     ],
 )
 def test_options(options: dict[str, Any]) -> None:
@@ -350,18 +352,6 @@ def test_what_was_said_is_rendered() -> None:
     assert "<Architect> red block\n<Builder> which block" in second
 
 
-class Lossy:
-    """A vocabulary whose second token does not come back."""
-
-    name, version, size = "lossy", "1", 3
-
-    def encode(self, text: str) -> list[int]:
-        return [1] * len(text)
-
-    def decode(self, tokens: Any) -> str:
-        return "x" * sum(token != 0 for token in tokens)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -369,7 +359,6 @@ class Lossy:
         ({"architect_sees": ("target_view",)}, "target_view"),
         ({"copy": "no"}, "copy is 'no'"),
         ({"autoreset_mode": 4}, "autoreset_mode is 4"),
-        ({"vocabulary": Lossy()}, "token 2 of the vocabulary 'lossy'"),
         ({"turns": 4}, "unknown option 'turns'"),
     ],
 )

@@ -85,21 +85,6 @@ def test_pettingzoo_records_turns(make: Any, tmp_path: Path) -> None:
     check(shown, truth)
 
 
-@pytest.mark.skipif(not hasattr(wrappers, "RecordVideoParallel"), reason="PettingZoo 1.27 has it")
-def test_pettingzoo_records_parallel_play(tmp_path: Path) -> None:
-    env = wrappers.RecordVideoParallel(
-        iglu_marl.parallel_env(tasks=TASK, render_mode="rgb_array"), str(tmp_path / "films")
-    )
-    env.reset(seed=1)
-    truth = [env.unwrapped.render()]
-    for step in range(6):
-        env.step({"architect_0": f"step {step}", "builder_0": 15})
-        truth.append(env.unwrapped.render())
-    env.close()
-    shown, _ = film(tmp_path / "films")
-    check(shown, truth)
-
-
 # -------------------------------------------------------------------------------------------------------------- GIF
 
 
@@ -168,22 +153,6 @@ def test_gifs_keep_time_and_join_frames_that_are_alike(fps: float, tmp_path: Pat
     for time, count in zip(times, counts, strict=True):
         assert abs(time - 1000 * count / fps) <= 10
     assert abs(sum(times) - 8000 / fps) <= 10
-
-
-def test_gifs_of_anything(tmp_path: Path) -> None:
-    """Noise of more colours than a palette has, one frame, one pixel, and faster than players go."""
-    rng = np.random.default_rng(0)
-    noise = [rng.integers(0, 256, (60, 90, 3), dtype=np.uint8) for _ in range(4)]
-    shown, _ = decoded(write_video(tmp_path / "noise.gif", noise, fps=10))
-    assert len(shown) == 4
-    assert np.abs(shown[2].astype(int) - noise[2]).mean() < 25
-    smooth = np.linspace(0, 255, 64 * 64 * 3).reshape(64, 64, 3).astype(np.uint8)
-    (seen,), _ = decoded(write_video(tmp_path / "one.gif", [smooth], fps=10))
-    assert np.abs(seen.astype(int) - smooth).max() <= 8
-    pixels = [np.full((1, 1, 3), value, np.uint8) for value in (0, 9, 255)]
-    shown, times = decoded(write_video(tmp_path / "dot.gif", pixels, fps=1000))
-    assert [int(seen[0, 0, 0]) for seen in shown] == [0, 9, 255]
-    assert times == [20] * 3
 
 
 # --------------------------------------------------------------------------------------------------------- full disks

@@ -448,60 +448,6 @@ def test_a_table_without_a_pause_always_leaves_a_choice() -> None:
     assert env.reset(seed=0)[1]["action_mask"].tolist() == [1, 1]
 
 
-# --------------------------------------------------------------------------------------------------------- many worlds
-
-
-@pytest.mark.parametrize(("controls", "mode"), [("walking", "NextStep"), ("flying", "SameStep")])
-def test_worlds_of_a_wrapped_vector_are_wrapped_environments(controls: str, mode: str) -> None:
-    options = {
-        "action_space": controls,
-        "chat": "tokens",
-        "dialog_length": 5,
-        "target_in_obs": True,
-        "max_steps": 12,
-    }
-    options["tasks"] = TASKS
-
-    def wrapped(env: Any) -> Any:
-        return mask(discretize(flatten(env)))
-
-    many = wrapped(gym.make_vec("IGLUGridworldVector-v0", num_envs=3, autoreset_mode=mode, **options))
-    alone = [wrapped(gym.make("IGLUGridworldVector-v0", **options)) for _ in range(3)]
-    assert many.single_observation_space == alone[0].observation_space
-    assert many.single_action_space == alone[0].action_space
-    observations, infos = many.reset(seed=7)
-    for world, env in enumerate(alone):
-        observation, info = env.reset(seed=7 + world)
-        np.testing.assert_array_equal(observations[world], observation)
-        np.testing.assert_array_equal(infos["action_mask"][world], info["action_mask"])
-    over, ends = np.zeros(3, bool), 0
-    for step in range(40):
-        actions = np.random.default_rng(step).integers(many.single_action_space.n, size=3)
-        observations, rewards, terminations, truncations, infos = many.step(actions)
-        assert many.observation_space.contains(observations)
-        for world, env in enumerate(alone):
-            if over[world]:
-                observation, info = env.reset()
-                over[world] = False
-            else:
-                observation, reward, terminated, truncated, info = env.step(actions[world])
-                assert (rewards[world], terminations[world], truncations[world]) == (
-                    reward,
-                    terminated,
-                    truncated,
-                )
-                if over_now := terminated or truncated:
-                    ends += 1
-                    over[world] = over_now and mode == "NextStep"
-                    if mode == "SameStep":
-                        np.testing.assert_array_equal(infos["final_obs"][world], observation)
-                        observation, info = env.reset()
-            np.testing.assert_array_equal(observations[world], observation)
-            if not over[world]:
-                np.testing.assert_array_equal(infos["action_mask"][world], info["action_mask"])
-    assert ends > 5
-
-
 # -------------------------------------------------------------------------------------------------- contracts, copies
 
 
@@ -548,33 +494,11 @@ def numbers_only(info: dict[str, Any]) -> bool:
 @pytest.mark.filterwarnings("ignore:Observations are different shapes")
 @pytest.mark.parametrize("team", TEAMS)
 def test_wrapped_teams(team: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Infos have numbers only, and the same keys for all agents that a library puts together."""
-    options = game_of(team, controls="continuous")
     asking = game_of(team, controls="continuous", builder_can_ask=True)
     parallel_api_test(align(discretize(iglu_marl.parallel_env(**asking))), num_cycles=20)
     api_test(flatten(discretize(iglu_marl.env(**asking))), num_cycles=10)
     one_word = game_of(team, controls="continuous", max_message_length=1)
     api_test(mask(align(discretize(iglu_marl.env(**one_word)), actions="discrete")), num_cycles=10)
-    builders = [agent for agent in iglu_marl.parallel_env(**options).possible_agents if agent[0] == "b"]
-    for wrap, roles in ((align, ("",)), (flatten, ("architect", "builder"))):
-        env = wrap(discretize(iglu_marl.parallel_env(**options)))
-        rng = np.random.default_rng(0)
-        _, infos = env.reset(seed=3)
-        seen = set()
-        while env.agents:
-            space = {agent: env.action_space(agent) for agent in env.agents}
-            for agent in env.agents:
-                space[agent].seed(int(rng.integers(99)))
-            *_, infos = env.step({agent: space[agent].sample() for agent in env.agents})
-            assert all(map(numbers_only, infos.values()))
-            for role in roles:
-                keys = [set(info) for agent, info in infos.items() if agent.startswith(role)]
-                assert all(each == keys[0] for each in keys)
-            if wrap is flatten and len(builders) > 1 and "architect_0" in infos:
-                events = infos["architect_0"]["events"]
-                assert events.tolist() == [infos[builder]["event"] for builder in builders]
-                seen |= set(events.tolist())
-        assert len(seen) != 1
 
 
 @pytest.mark.parametrize("team", ["1x1", *TEAMS])

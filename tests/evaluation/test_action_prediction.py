@@ -94,20 +94,6 @@ def test_published_predictions_are_scored_again_by_their_ids(tmp_path: Path) -> 
         published(tmp_path / "none.jsonl", samples)
 
 
-def test_turns_of_a_session_are_gone_on_with_each_by_itself(tmp_path: Path) -> None:
-    session = Subtasks(["a", "b"], [[(0, -1, 0, 6)], [(0, -1, 0, 6), (1, -1, 0, 1)]], task_id="s")
-    runs = [
-        predict_actions(
-            lambda situation: [(True, int(situation.grid.any()), -1, 0, 6)],
-            task_samples(session),
-            output=tmp_path,
-        )
-        for _ in range(2)
-    ]
-    assert [row.acted for row in runs[0].rows] == [Counts(1, 1, 1), Counts(0, 1, 1)]
-    assert runs[1].rows == runs[0].rows
-
-
 @pytest.mark.parametrize("known", [False, True])
 def test_the_average_is_micro_and_the_interval_goes_by_structures_or_sessions(known: bool) -> None:
     rows = [
@@ -292,9 +278,6 @@ def test_the_game_does_not_know_the_target() -> None:
 def test_oracles_are_refused() -> None:
     with pytest.raises(AgentError, match="needs the target"):
         AgentPredictor(OracleBuilder.for_env)
-
-
-# ------------------------------------------------------------------------------------------------------- the log
 
 
 # ------------------------------------------------------------------------------------------------- real sessions

@@ -99,7 +99,7 @@ def test_each_text_and_the_whole_bank_as_in_2022() -> None:
     assert never.mrr is None
 
 
-def test_nothing_tells_the_answer() -> None:
+def test_nothing_shows_the_answer() -> None:
     seen: list[Game] = []
 
     def asks(one: Game) -> bool:
@@ -116,7 +116,7 @@ def test_nothing_tells_the_answer() -> None:
     assert {(one.question, one.qrel, one.qbank) for one in seen} == {("", "", ())}
 
 
-def test_what_cannot_be_scored_is_told() -> None:
+def test_what_cannot_be_scored_is_named() -> None:
     for wrong, fault in (
         ({"protocol": "iglu"}, "protocol is 'iglu', expected one of games, iglu2022"),
         ({"games": []}, "no instructions"),

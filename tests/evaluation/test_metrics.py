@@ -12,7 +12,6 @@ import reference_scores
 from hypothesis import given
 from hypothesis import strategies as st
 
-import iglu_marl
 from iglu_marl import ConfigError, Dialogue, GridError, Role, Task, Trajectory
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.grid import NetAction, blocks_to_grid
@@ -278,17 +277,6 @@ def test_skills_are_the_competitions_where_its_labels_are_on_the_machine(
     assert about_skills(["flying"]).startswith(
         "flat, flying, diagonal, tricky, tall: the competition's labels"
     )
-
-
-@pytest.mark.slow
-def test_high_is_where_one_block_on_another_needs_more_than_a_jump() -> None:
-    """The layer from which the definition counts is the one for which a walking builder needs scaffolds."""
-    from iglu_marl.planning import plan
-
-    for height, scaffolds in ((3, False), (4, True)):
-        tower = grid({(0, y, -2): 1 for y in range(-1, height - 1)})
-        assert bool(plan(iglu_marl.Worlds(1), tower, "walking").scaffolds) is scaffolds
-        assert ("high" in properties(tower)) is scaffolds
 
 
 # ------------------------------------------------------------------------------------------------- intervals

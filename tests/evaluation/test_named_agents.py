@@ -136,33 +136,6 @@ BESIDE = Task("", [(0, -1, -1, 1), (1, -1, 0, 3)], task_id="beside", invariant=F
 FAR = BESIDE.replace(target_grid=[(0, -1, -1, 1), (4, -1, 0, 3)], task_id="far")
 
 
-class Counted(Plain):
-    """Counts the games that are begun."""
-
-    games = 0
-
-    def reset(self, role: Any, seed: int | None) -> None:
-        Counted.games += 1
-
-
-@pytest.mark.parametrize(
-    ("architect", "builder", "tasks", "said"),
-    [
-        ("replay", Counted, [FAR], "the task has no utterances of an architect"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_a_game(
-    architect: str, builder: Any, tasks: Any, said: str
-) -> None:
-    Counted.games = 0
-    for on_error in ("raise", "count"):
-        with pytest.raises(AgentError, match=said):
-            evaluate(
-                [architect], [builder], tasks, on_error=on_error, config={"max_steps": 5}, progress=False
-            )
-    assert not Counted.games
-
-
 def test_silence_is_said_under_the_tables(tmp_path: Path) -> None:
     """Zeros and hundreds that no message led to do not look like results of a conversation."""
     words: list[str] = []

@@ -51,15 +51,6 @@ class WithoutSeed(OfYourOwn):
         pass
 
 
-class WithoutObservation(OfYourOwn):
-    def act(self) -> Any:  # type: ignore[override]
-        return 0
-
-
-class Told(OfYourOwn):
-    privileged = True  # but its reset takes no task
-
-
 TEAM, PAIR = {"builders": 2}, {"architects": 1}
 CASES: list[tuple[dict[str, Any], str, Callable[[], Any]]] = [
     (PAIR, "architect_0", lambda: ScriptedArchitect),
@@ -67,8 +58,6 @@ CASES: list[tuple[dict[str, Any], str, Callable[[], Any]]] = [
     (PAIR, "builder_0", lambda: "scripted"),
     (PAIR, "builder_0", lambda: lambda observation: 0),
     (PAIR, "builder_0", WithoutSeed),
-    (PAIR, "builder_0", WithoutObservation),
-    (PAIR, "builder_0", Told),
     (PAIR, "architect_0", ScriptedBuilder),
     (PAIR, "builder_0", ScriptedArchitect),
     (PAIR, "builder_0", RandomArchitect),

@@ -496,78 +496,13 @@ def test_a_state_of_another_team_is_refused() -> None:
         made.set_state(state._replace(episode=state.episode._replace(turn=9)))
 
 
-def test_turns_of_one_step_are_the_parallel_game() -> None:
-    config = GameConfig(**{**team_options(2, 3), "turn_steps": 1})
-    turns, together = raw_env(config), parallel_env(config)
-    turns.reset(seed=4)
-    seen, _ = together.reset(seed=4)
-    player = Player(together, 4)
-    for _ in range(60):
-        moves = {agent: player.spaces[agent].sample() for agent in together.agents}
-        total = dict.fromkeys(moves, 0.0)
-        for agent in moves:
-            if not turns.terminations[agent]:
-                turns.step(moves[agent])
-                for name, reward in turns.rewards.items():
-                    total[name] += reward
-        seen, rewards, ends, stops, infos = together.step(moves)
-        assert frozen({agent: turns.observe(agent) for agent in moves}) == frozen(seen)
-        assert (total, turns.terminations, turns.truncations) == (rewards, ends, stops)
-        assert turns.infos == infos
-        assert np.array_equal(turns.state(), together.state())
-        if not together.agents:
-            turns.reset()
-            together.reset()
-
-
-def test_one_of_each_is_the_game_without_teams() -> None:
-    stories = []
-    for options in (
-        {},
-        {"architects": 1, "builders": 1},
-        {"sees": {"architect_0": "all"}, "inventories": {}},
-    ):
-        game = raw_env(builder_can_ask=True, turn_steps=3, max_steps=40, **options)
-        game.reset(seed=3)
-        player, story = Player(game, 3), []
-        for _ in range(200):
-            agent = game.agent_selection
-            seen = {
-                key: value
-                for key, value in game.observe(agent).items()
-                if key not in ("target_mask", "target_sides")
-            }
-            over = game.terminations[agent] or game.truncations[agent]
-            story.append(frozen((agent, seen, game.rewards, game.infos, game.state())))
-            game.step(None if over else player.spaces[agent].sample())
-            if not game.agents:
-                game.reset()
-        stories.append(story)
-    assert stories[0] == stories[1] == stories[2]
-
-
 # --- by name ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "agents"),
-    [("craft", (3, 1)), ("division", (1, 2)), ("assistant", (0, 2)), ("relay", (2, 1))],
-)
-@pytest.mark.parametrize("make", [env, parallel_env])
-def test_teams_by_name(make: Any, name: str, agents: tuple[int, int]) -> None:
-    game = make(name, max_steps=12, builder_sees=PLAIN)
-    config = game.unwrapped.config
-    assert (config.architects, config.builders, config.max_steps) == (*agents, 12)
-    if make is env:
-        api_test(game, num_cycles=40)
-    else:
-        parallel_api_test(game, num_cycles=40)
-
-
 def test_the_four_teams() -> None:
-    craft, division, assistant, relay = (
-        parallel_env(name) for name in ("craft", "division", "assistant", "relay")
-    )
+    sizes = {"craft": (3, 1), "division": (1, 2), "assistant": (0, 2), "relay": (2, 1)}
+    craft, division, assistant, relay = teams = [parallel_env(name) for name in sizes]
+    assert [(team.config.architects, team.config.builders) for team in teams] == [*sizes.values()]
     for seed in range(20):
         craft.reset(seed=seed)
         target = rows(craft).target[0]
@@ -605,6 +540,3 @@ def test_turns_without_architects_follow_each_other() -> None:
         order.append(game.agent_selection[-1])
         game.step(18 if len(order) in (1, 4) else 0)
     assert "".join(order) == "011" + "011" + "0101", "in the first two turns one of them yields"
-
-
-# --- what has no teams yet -------------------------------------------------------------------------------------

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from probing import IDS, Player, frozen
+from probing import IDS, frozen
 
-from iglu_marl import Role, Subtasks, Task, TaskError, env, parallel_env, play, raw_env
-from iglu_marl.tasks import BundledTasks, RandomTasks
+from iglu_marl import Role, Subtasks, Task, TaskError, env, parallel_env, raw_env
+from iglu_marl.tasks import BundledTasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 UNREACHABLE = Task("", [(5, 7, 5, 1), (-5, 7, -5, 2), (5, 7, -5, 3), (-5, 7, 5, 4)], invariant=False)
@@ -519,14 +518,6 @@ def test_a_session_can_begin_in_the_middle() -> None:
     assert site.terminated
 
 
-def test_what_was_said_besides_stays_in_a_recorded_session() -> None:
-    site = Site(MAKERS[IDS[1]](), session()[0])
-    episode = site.game.episode
-    episode.dialogue = episode.dialogue.say("builder", "wait")
-    site.place(NORTH, RED)
-    assert episode.dialogue.text.split("\n") == [LINES[0], "<Builder> wait", *LINES[1:3]]
-
-
 def test_baselines_of_size_reward_are_reset_with_the_episode() -> None:
     turns, worlds = ["a", "b", "c"], [[block(NORTH, RED)], [], [block(NORTH, RED)]]
     task = Subtasks(turns, worlds, invariant=False, progressive=True)[0]
@@ -559,12 +550,6 @@ def test_a_single_turn_ends_the_episode(view: str) -> None:
     site.place(NORTH, RED)
     assert site.terminated
     assert dialog(site.seen) == LINES[0]
-
-
-def test_seed_zero_begins_the_draws_again() -> None:
-    game = parallel_env(tasks=RandomTasks(max_blocks=9), builder_sees=("inventory",))
-    stories = [[game.reset(seed=seed) and game.task for seed in (0, None)] for _ in range(2)]
-    assert stories[0] == stories[1]
 
 
 def test_a_progressive_source_is_drawn_from_at_each_reset() -> None:
@@ -690,26 +675,6 @@ def test_a_live_architect(name: str) -> None:
     assert architect.closed == 1
 
 
-def test_a_live_architect_is_seeded() -> None:
-    seeds = []
-    for _ in range(2):
-        architect = Counting()
-        game = gym.make(IDS[1], architect=architect, tasks=BundledTasks())
-        game.reset(seed=5)
-        game.reset()
-        seeds.append([seed for _, seed in architect.begun])
-    assert seeds[0] == seeds[1]
-    assert len(set(seeds[0])) == 2
-
-
-def test_a_silent_architect() -> None:
-    game = gym.make(IDS[1], architect=Counting(silent=True), tasks=UNREACHABLE, turn_steps=1)
-    assert game.reset(seed=1)[0]["dialog"] == ""
-    observation, reward, *_ = game.step(0)
-    assert observation["dialog"] == ""
-    assert reward == 0
-
-
 def test_a_privileged_architect_knows_the_task() -> None:
     game = gym.make(IDS[1], architect=Knowing(), tasks=UNREACHABLE)
     assert game.reset(seed=1)[0]["dialog"] == "<Architect> build 4 blocks"
@@ -721,38 +686,3 @@ def test_a_live_architect_and_a_session() -> None:
     site.place(NORTH, RED)
     assert site.seen["dialog"] == lines(1, 2)
     assert site.game.task.instruction == "a blue one in the east"
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda game: pickle.loads(pickle.dumps(game))])  # noqa: S301
-def test_copies_take_the_architect_along(copied: Any) -> None:
-    game = gym.make(IDS[1], architect=Counting(), turn_steps=3, max_steps=25)
-    game.reset(seed=1)
-    player = Player(game, 1)
-    player.moves(game, 10)
-    twin, other = copied(game), copy.deepcopy(player)
-    assert player.moves(game, 60) == other.moves(twin, 60)
-
-
-def test_a_game_with_a_live_architect_gives_what_a_game_of_two_gives() -> None:
-    """The same words and steps, once with the architect inside and once as a player."""
-    single = gym.make(
-        IDS[1], architect=Counting(), tasks=UNREACHABLE, turn_steps=4, max_steps=22, step_cost=0.5
-    )
-    single.reset(seed=3)
-    player = Player(single, 4)
-    moves = []
-    over = False
-    while not over:
-        moves.append(player.spaces[""].sample())
-        _, _, *ends, _ = single.step(moves[-1])
-        over = any(ends)
-
-    class Repeating(Counting):
-        def act(self, observation: Any) -> Any:
-            return moves.pop(0)
-
-    game = raw_env(tasks=UNREACHABLE, turn_steps=4, max_steps=22, step_cost=0.5)
-    trajectory = play(game, {"architect": Counting(), "builder": Repeating()}, seed=3)
-    assert moves == []
-    assert trajectory.dialogue == single.episode.dialogue
-    assert game.episode.worlds.get_state().tobytes() == single.episode.worlds.get_state().tobytes()

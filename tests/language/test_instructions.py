@@ -86,13 +86,6 @@ def test_sentences_after_each_other(text, parts):
         assert found.parts == tuple(map(parse, parts))
 
 
-def test_random_wordings_differ_and_follow_the_generator():
-    edit = CellEdit("place", (2, -1, -3), color=RED)
-    texts = [render(edit, np.random.default_rng(seed)) for seed in range(30)]
-    assert len(set(texts)) > 10
-    assert texts == [render(edit, np.random.default_rng(seed)) for seed in range(30)]
-
-
 @pytest.mark.parametrize(
     ("edit", "text"),
     [
@@ -296,7 +289,7 @@ def test_any_words_give_an_instruction_or_a_failure_and_never_anything_else(text
         "build a red row of {} east from the centre, on the ground",
     ],
 )
-def test_numbers_are_told_in_words_or_in_the_digits_0_to_9(text, numeral):
+def test_numbers_are_words_or_the_digits_0_to_9(text, numeral):
     failure = parse(text.format(numeral))
     assert isinstance(failure, Failure)
     assert (failure.reason, failure.detail) == (Reason.UNKNOWN_WORD, numeral.lower())
@@ -335,12 +328,9 @@ def test_an_edit_knows_what_is_there_afterwards():
     [
         (lambda: CellEdit("paint", (0, 0, 0), color=1), "paint"),
         (lambda: CellEdit("place", (6, 0, 0), color=1), r"\(6, 0, 0\)"),
-        (lambda: CellEdit("place", (0.5, 0, 0), color=1), "0.5"),
         (lambda: CellEdit("place", (0, 0), color=1), r"\(0, 0\)"),
-        (lambda: CellEdit("place", (0, 0, 0)), "None"),
         (lambda: CellEdit("place", (0, 0, 0), color=7), "7"),
         (lambda: CellEdit("place", (0, 0, 0), color=1, old_color=2), "old_color=2"),
-        (lambda: CellEdit("remove", (0, 0, 0), color=1), "color=1"),
         (lambda: CellEdit("remove", (0, 0, 0), old_color=0), "0"),
         (lambda: CellEdit("replace", (0, 0, 0), color=1, old_color=1), "by itself"),
         (lambda: CellEdit.between((0, 0, 0), 3, 3), "3 to 3"),

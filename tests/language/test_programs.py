@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -357,36 +354,3 @@ def test_wrong_batches_are_refused() -> None:
         Programs(["scene()"])
     with pytest.raises(LanguageError, match="at least one"):
         Programs([])
-
-
-_DIGEST = """
-import hashlib
-import numpy as np
-from iglu_marl.language import answer
-from iglu_marl.language.goals import statement_goals
-from iglu_marl.language.scene.random_scenes import random_world
-from iglu_marl.language.scene.interpreter import Programs
-
-rng, told = np.random.default_rng(0), hashlib.sha256()
-programs = Programs([goal.program for goal in statement_goals()[::7]])
-for yaw in (0.0, 100.0):
-    told.update(programs.ask_all(random_world(rng)[None], yaw).values.tobytes())
-print(told.hexdigest(), answer("count(filter_shape(scene(),block))", np.ones((9, 11, 11), np.int8)))
-"""
-
-
-@pytest.mark.slow
-def test_compiled_and_interpreted_kernels_agree() -> None:
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", _DIGEST],
-            env={**os.environ, "NUMBA_DISABLE_JIT": disabled},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        ).stdout
-        for disabled in ("0", "1")
-    ]
-    assert told[0] == told[1]
-    assert told[0].endswith(" 1089\n")

@@ -183,17 +183,12 @@ def test_questions_are_checked_values() -> None:
     assert question.program == Program.parse("exist(filter_color(filter_shape(scene(),block),red))")
     for wrong, message in (
         (lambda: Question.of("exists", STATEMENT, A=RED), "unknown template 'exists'"),
-        (lambda: Question.of("count", STATEMENT, A=RED), "template count has kind 'statement'"),
         (lambda: Question.of("exist", STATEMENT), r"filled in \[\], expected \['A'\]"),
         (lambda: Question.of("count_is", STATEMENT, A=RED, N=0), "0 does not fit slot N"),
-        (lambda: Question.of("color", QUESTION, A=RED), "does not fit slot A"),
         (lambda: Phrase("pyramid"), "unknown shape"),
-        (lambda: Phrase(colors=("pink",)), "unknown color"),
         (lambda: Phrase("block", size=2), "size of a block"),
-        (lambda: Phrase(height=10), "height is 10"),
         (lambda: Phrase(links=(Link("on", RED), Link("on", RED))), "2 links joined by None"),
         (lambda: Link("near", RED), "unknown relation"),
-        (lambda: Link("same_color", RED, definite=False), "takes one thing"),
     ):
         with pytest.raises(LanguageError, match=message):
             wrong()
@@ -251,25 +246,6 @@ def test_pairs_are_right_balanced_and_read_back() -> None:
             truth[record.answer] += 1
     assert templates.keys() == question_templates().keys()
     assert abs(truth[True] - truth[False]) < 0.05 * sum(truth.values())
-
-
-@pytest.mark.slow
-def test_texts_look_like_english() -> None:
-    nouns = "block|cube|brick|row|line|tower|column|pillar|stack|square|group|cluster|wall|rectangle|diagonal|ring"
-    counted = re.compile(rf"(?:exactly|more than|fewer than) (\w+) (?:\w+ )?(?:or \w+ )?((?:{nouns})s?)\b")
-    seen: set[str] = set()
-    for record, *_ in pairs(1500, seed=11):
-        text = record.text
-        assert text[0].isupper()
-        assert text[-1] == ("?" if record.question.kind == QUESTION else ".")
-        assert "  " not in text
-        assert not re.search(r"\ba [aeiou]|\ban [^aeiouFHLMNORSX]", text), text
-        for number, noun in counted.findall(text):
-            assert (number in ("one", "1")) != noun.endswith("s"), text
-            seen.add(number)
-        for verb, number in re.findall(r"\b(is|are)(?: there)? (?:exactly|more than) (\w+) \w", text.lower()):
-            assert (verb == "is") == (number in ("one", "1")), text
-    assert {"one", "1", "two", "2"} <= seen
 
 
 def test_the_same_seed_gives_the_same_pairs() -> None:

@@ -53,27 +53,6 @@ def test_rows_and_towers_are_as_long_as_they_can_be_and_of_one_colour() -> None:
     assert world.find("row", color="red")[0].cells == ((-1, -1, 0), (0, -1, 0), (1, -1, 0))
 
 
-@pytest.mark.parametrize("plane", ["flat", "facing south", "facing east"])
-@pytest.mark.parametrize("k", [2, 9])
-def test_squares_in_three_planes(plane: str, k: int) -> None:
-    def cell(i: int, j: int) -> tuple[int, int, int]:
-        return {
-            "flat": (i - 4, -1, j - 4),
-            "facing south": (i - 4, j - 1, 0),
-            "facing east": (0, j - 1, i - 4),
-        }[plane]
-
-    cells = [cell(i, j) for i in range(k) for j in range(k)]
-    (square,) = scene(*[(*c, G) for c in cells]).find("square")
-    assert (square.size, square.color, sorted(square.cells)) == (k * k, "green", sorted(cells))
-
-
-def test_what_is_longer_than_wide_has_no_squares() -> None:
-    flat = [(x, -1, z, R) for x in range(3) for z in range(2)]
-    assert scene(*flat).find("square") == ()
-    assert names(scene(*flat[:4], (2, -1, 1, B)).find("square")) == ["red square of 4 blocks at (0, -1, 0)"]
-
-
 def test_shapes_other_than_lines_are_all_of_a_group() -> None:
     cube = [(x, y, z, B) for x in (0, 1) for y in (-1, 0) for z in (0, 1)]
     assert len(scene(*cube).find("group")) == 1

@@ -397,7 +397,9 @@ def changes(text: str, blocks: list[tuple[int, int, int, int]]) -> set[tuple[int
         ("one of the towers is wrong, remove it", []),
     ],
 )  # fmt: skip
-def test_the_builder_chooses_if_it_is_told_so(text: str, options: list[set[tuple[int, int, int]]]) -> None:
+def test_the_builder_chooses_if_the_architect_lets_it(
+    text: str, options: list[set[tuple[int, int, int]]]
+) -> None:
     found = changes(text, TWO_TOWERS)
     assert found in options if options else found is None
 

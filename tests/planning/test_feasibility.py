@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,10 +15,8 @@ from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.language.goals import GoalTask
-from iglu_marl.planning import plan
 from iglu_marl.planning.feasibility import why_impossible
 from iglu_marl.planning.problem import Problem
-from iglu_marl.planning.support import touched_cells
 
 BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
 
@@ -65,83 +62,6 @@ def act(controls: str, encoding: Controls, rng: np.random.Generator, number: int
 def test_nothing_that_was_done_is_called_impossible(controls: Any) -> None:
     for start, grid, _ in games(controls, 60, 25):
         assert why_impossible(Problem.of(start, grid, controls)) == ("", 0)
-
-
-def reachable_by_hand(start: np.ndarray, desired: np.ndarray, inventory: np.ndarray) -> bool:
-    """Exhaustive search over placements beside anything solid and removals: more than any builder can do."""
-
-    def key(grid: np.ndarray, held: np.ndarray) -> tuple[bytes, bytes]:
-        return grid.tobytes(), held.tobytes()
-
-    todo, seen = [(start.copy(), inventory.copy())], {key(start, inventory)}
-    while todo:
-        grid, held = todo.pop()
-        if (grid == desired).all():
-            return True
-        for at in map(tuple, np.argwhere(touched_cells(grid != 0) | (grid != 0))):
-            if max(at[1:]) > 7 or min(at[1:]) < 5 or at[0] > 2:
-                continue  # a small box is world enough for these cases
-            for color in range(7):
-                was = int(grid[at])
-                if (color == 0) == (was == 0) or (color and held[color - 1] <= 0):
-                    continue
-                new, left = grid.copy(), held.copy()
-                new[at] = color
-                left[(color or was) - 1] += 1 if was else -1
-                if key(new, left) not in seen:
-                    seen.add(key(new, left))
-                    todo.append((new, left))
-    return False
-
-
-@pytest.mark.slow
-def test_proofs_agree_with_an_exhaustive_search() -> None:
-    """Wherever impossibility is claimed, trying everything fails too; and the claim is made in some of the cases."""
-    claims = 0
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        start, desired = np.zeros((9, 11, 11), np.int8), np.zeros((9, 11, 11), np.int8)
-        for grid in (start, desired):
-            for _ in range(int(rng.integers(0, 3))):
-                grid[rng.integers(0, 3), rng.integers(5, 8), rng.integers(5, 8)] = rng.integers(1, 3)
-        if seed % 2:
-            desired = np.where(start != 0, start, desired)
-        inventory = np.array([*rng.integers(-1, 2, 2), 0, 0, 0, 0], np.int16)
-        world = Worlds(1)
-        world.grid[0], world.inventory[0] = start, inventory
-        reason, _ = why_impossible(Problem.of(world, desired, "flying"))
-        if reason:
-            claims += 1
-            assert not reachable_by_hand(start, desired, inventory), (seed, reason)
-    assert claims >= 10
-
-
-def one_block() -> Worlds:
-    worlds = world_with([])
-    worlds.inventory[0] = (0, 0, 0, 0, 1, 0)
-    return worlds
-
-
-MANY = [(x, -1, z, 6) for x in range(-3, 4) for z in range(3)]  # 21 red blocks
-LAST = "every block floats alone, and no block is left over"
-FAR = r"cannot move from outside the zone, and \((-5, -1, -5|0, -1, 0)\) is out of reach"
-
-
-@pytest.mark.parametrize(
-    ("worlds", "edits", "controls", "reason", "color"),
-    [
-        (world_with([]), MANY, "both", "red blocks: 21 to place, 20 in the inventory, 0 to come back", 6),
-        (one_block(), [(0, 2, 0, 5)], "both", LAST, 0),
-        (world_with([], Pose(8.0, 0.0, 8.0)), [(-5, -1, -5, 1)], "both", FAR, 0),
-        (world_with([], Pose(0.0, 12.0, 0.0)), [(0, -1, 0, 1)], "flying", FAR, 0),
-    ],
-)
-def test_the_reason_is_told(worlds: Worlds, edits: Any, controls: Any, reason: str, color: int) -> None:
-    for each in ("walking", "flying") if controls == "both" else (controls,):
-        made = plan(worlds, edits, each)
-        assert (made.verdict, made.actions, made.lacking) == ("impossible", [], color)
-        assert re.search(reason, made.reason)
-        assert plan(world_with([]), edits[:1], each).built
 
 
 # --- targets of games ---------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
 from iglu_marl.planning.flying import kernels
 from iglu_marl.planning.flying.kernels import Weights
-from iglu_marl.planning.flying.search import SEARCHES, BeamSearch, shortest_flight
-from iglu_marl.planning.flying.successors import _ALLOWED, _AROUND, Successors, routes
+from iglu_marl.planning.flying.search import shortest_flight
+from iglu_marl.planning.flying.successors import _ALLOWED, _AROUND, Successors
 from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import Problem
 from iglu_marl.planning.raycast import blocked_by_body, cast_rays
@@ -63,15 +63,6 @@ def test_an_arc_costs_the_turn_to_it_and_the_cells_that_it_misses(arc: int, degr
     assert kernels.side_price(405.0, counts, weights) == pytest.approx(expected)
 
 
-def test_the_way_to_a_cell_is_turned_and_gone() -> None:
-    """One 4 cells ahead, one 3 cells to the right, one 3 ahead and 4 above; then without the first one."""
-    cells, weights = np.array([(0, 0, -4), (3, 0, 0), (0, 4, -3)]), Weights()
-    prices = [0.25 * 0.5, 90 / 12 + 0.25 * 0.5, np.degrees(np.arctan2(4, 3)) / 12 + 0.25 * 1.5]
-    links = [kernels.links((0.0, 0.0, 0.0), 0.0, 0.0, cells, skip, weights) for skip in (-1, 0)]
-    assert links[0] == pytest.approx((prices[0], np.mean(prices)))
-    assert links[1] == pytest.approx((prices[2], np.mean(prices[1:])))
-
-
 def test_from_which_sides_a_block_can_be_placed() -> None:
     """Against what lies to the north, by one who looks north (quadrants 0 and 3), and what hangs on to that, too."""
     cells = np.array([(0, 3, 1), (0, 3, 2), (0, 3, -1), (1, 4, 1), (4, 4, 4)])
@@ -87,36 +78,6 @@ def test_from_which_sides_a_block_can_be_placed() -> None:
     ]
     assert short[:, 12].tolist() == [False] * 4 + [True]
     assert (kernels.sides(grid, cells, np.zeros(5, bool), _AROUND, _ALLOWED) == kernels.ALL_ARCS).all()
-
-
-def test_what_is_left_after_each_job() -> None:
-    cells = np.array([(0, -1, -2), (1, -1, -2), (4, -1, 4)])
-    jobs, own = np.array([(0, -1, -2), (2, -1, -2)]), np.array([0, -1])
-    base, counts = np.zeros(2), np.zeros((2, kernels.ARCS), np.int64)
-    grid = np.zeros((9, 11, 11), np.int8)
-    done = np.array([True, False])
-    kernels.price_results(grid, cells, np.ones(3, bool), jobs, own, done, _AROUND, _ALLOWED, base, counts)
-    rest = [np.array(cells[1:]), np.array([*cells.tolist(), [2, -1, -2]])]
-    assert base.tolist() == [kernels.tree_price(some) for some in rest]
-    assert not counts.any()  # the ground is seen from everywhere
-    assert not grid.any()
-
-
-def test_the_tree_joins_all_that_is_left() -> None:
-    row = np.array([(x, 0, 0) for x in range(5)])
-    assert kernels.tree_price(row[:0]) == 0.0
-    assert kernels.tree_price(row) == pytest.approx(5 * kernels.ACT_PRICE)
-    far = kernels.tree_price(np.array([*row.tolist(), (10, 0, 0)]))
-    assert far == pytest.approx(6 * kernels.ACT_PRICE + kernels.CELL_PRICE * (6 - kernels.NEAR))
-
-
-def test_routes_are_many_and_begin_with_none() -> None:
-    assert routes(0).tolist() == [[0.0] * 6]
-    for steps in (1, 2, 5, 39):
-        table = routes(steps)
-        assert 20 < len(table) <= 512
-        np.testing.assert_allclose(np.hypot(table[:, 0], table[:, 1]), table[:, 2] > 0)
-        assert (table[:, [2, 4]] <= steps).all()
 
 
 # --- offers -------------------------------------------------------------------------------------------------
@@ -166,20 +127,6 @@ def test_plans_are_short(name: str) -> None:
     assert made.built
     assert replays(Worlds(1), made.actions, "flying", target)
     assert len(made) <= steps
-
-
-@pytest.mark.slow
-def test_later_searches_are_for_shorter_plans() -> None:
-    target = clutter(7)
-    search = BeamSearch(Problem.of(Worlds(1), target, "flying"), 4)
-    search.run(Weights(), 500)
-    assert search.best is not None
-    before = search.best
-    for weights in SEARCHES:
-        search.run(weights, before.steps)
-        assert search.best is before or search.best.steps < before.steps
-        assert replays(Worlds(1), search.best.actions(), "flying", target)
-        before = search.best
 
 
 def test_a_search_without_success_finds_nothing() -> None:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from worlds import BOTH, carry_out, world_with
 
-from iglu_marl.core.grid import Cell, grid_to_blocks, index_of
+from iglu_marl.core.grid import Cell, grid_to_blocks
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
-from iglu_marl.planning.greedy import CLEARED_COST, GreedyBuilder
-from iglu_marl.planning.problem import Job, Problem
-from iglu_marl.planning.simulation import Simulation, Snapshot
 from iglu_marl.planning.walking.navigation import Terrain
 
 RED = 6
@@ -110,44 +105,3 @@ def test_what_is_hard_to_see_in_a_cave_is_done(seed: int, place: Cell, cell: Cel
     made = plan(worlds, [(*cell, RED)], "walking", "fast")
     assert made.built, made.reason
     np.testing.assert_array_equal(carry_out(worlds, made), wanted)
-
-
-class Breaking:
-    """A controller that can do all jobs but one, for nothing; the cheapest first. `broken` has what it broke."""
-
-    def __init__(self, simulation: Simulation, unreachable: Cell) -> None:
-        self.simulation, self.unreachable, self.broken = simulation, unreachable, list[Job]()
-
-    def find(self, jobs: list[Job]) -> Any:
-        able = [job for job in jobs if job.cell != self.unreachable]
-        return SimpleNamespace(job=min(able, key=lambda job: (job.penalty, job.cell))) if able else None
-
-    def find_anywhere(self, jobs: list[Job]) -> Any:
-        return self.find(jobs)
-
-    def perform(self, way: Any) -> bool:
-        job = way.job
-        self.simulation.grid[index_of(job.cell)] = job.color
-        self.broken += [] if job.color else [job]
-        return True
-
-    def ways_out(self) -> list[Job]:
-        return []
-
-
-def test_what_is_cleared_comes_behind_what_was_cleared_less_often() -> None:
-    """Six blocks are around a cell that cannot be reached: each is broken once before any is broken again."""
-    around = [(1, 1, 0), (-1, 1, 0), (0, 2, 0), (0, 0, 0), (0, 1, 1), (0, 1, -1)]
-    simulation = Simulation(
-        Problem.of(world_with([(*cell, 1) for cell in around]), [(0, 1, 0, 6)], "walking")
-    )
-    controller = Breaking(simulation, (0, 1, 0))
-    builder = GreedyBuilder(simulation)
-    builder.controller = controller
-    for _ in range(12):
-        assert builder._clear(controller.find)
-        simulation.restore(Snapshot(simulation.problem.start, 0, 0))
-        builder._holes.clear()
-    broken = [job.cell for job in controller.broken]
-    assert sorted(broken[:6]) == sorted(broken[6:]) == sorted(around)
-    assert [job.penalty for job in controller.broken] == [0.0] * 6 + [CLEARED_COST] * 6

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import numpy as np
 import pytest
 from worlds import Block, world_with
 
-from iglu_marl.agents.scripted.state_tracker import StateTracker, _searched
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid, index_of
@@ -23,11 +20,9 @@ from iglu_marl.planning.simulation import Simulation
 from iglu_marl.planning.support import Mask, pillars
 from iglu_marl.planning.walking import kernels
 from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraSearch, assignment
-from iglu_marl.planning.walking.controller import EYE, Walker, places_near
 from iglu_marl.planning.walking.kernels import END, GROUND, OUTSIDE
-from iglu_marl.planning.walking.navigation import Terrain
 from iglu_marl.planning.walking.shortening import shorten
-from iglu_marl.planning.walking.viewpoints import shortest_walk, viewpoints, work_from, work_from_here
+from iglu_marl.planning.walking.viewpoints import shortest_walk, work_from_here
 
 NOTHING = np.zeros((9, 11, 11), bool)
 TOWER = [(0, y, -1, 1 + y % 2) for y in range(-1, 5)]
@@ -159,61 +154,6 @@ def test_what_is_promised_is_done_at_the_promised_price(blocks: list[Block], hei
     assert all(simulation.color_at(cell) == color for cell, color in wanted.items())
 
 
-def test_scaffolds_are_placed_and_removed() -> None:
-    simulation = on_a_pillar(FLOATING, 5)
-    scaffolds = pillars(simulation.grid, simulation.desired)
-    assert scaffolds.sum() >= 3
-    acts = searched(simulation, scaffolds, 8)
-    filled = [act.cell for act in acts if act.color and scaffolds[index_of(act.cell)]]
-    broken = [act.cell for act in acts if not act.color]
-    assert filled
-    assert set(broken) <= set(filled)
-
-
-def test_what_one_stands_on_stays() -> None:
-    simulation = on_a_pillar([(0, y, 2, 0) for y in range(-1, 3)] + [(0, -1, -2, 1)], 4)
-    work_from_here(simulation)
-    assert simulation.color_at((0, -1, -2)) == 1
-    assert all(simulation.color_at((0, y, 2)) == 6 for y in range(-1, 3))
-
-
-# --- navigation ------------------------------------------------------------------------------------------
-
-
-def test_terrain_steps() -> None:
-    terrain = Terrain(
-        blocks_to_grid([(1, -1, 0, 1), (0, -1, 1, 1), (0, 0, 1, 1), (-1, -1, 0, 1), (-1, 1, 0, 1)])
-    )
-    found = {step.stand: step.how for _, step in terrain.steps((0, 0, -2))}
-    assert found == {(0, -1, -2): "walk", (1, 0, -1): "jump"}  # two high to the south; no room to the west
-    assert {step.how for _, step in terrain.steps((1, 0, -1))} == {"fall"}
-    assert terrain.escapes((0, 0, -2))
-
-
-def test_no_way_to_a_place() -> None:
-    grid = np.zeros((9, 11, 11), np.int8)
-    grid[0:3, 4:7, 4:7] = 1
-    grid[0:3, 5, 5] = 0  # walled in
-    walker = Walker(Simulation(Problem.of((grid, Pose(0.0, -0.25)), [], "walking")))
-    assert not walker.walk_to((4, 4, -2))
-    assert not walker.walk_to((0, 0, 5))
-
-
-def test_places_between_the_centres_of_columns() -> None:
-    simulation = Simulation(Problem.of(world_with([(1, -1, 0, 1)]), [], "walking"))
-    simulation.step(*[Action.NOOP] * 3)
-    state = simulation.state.copy()
-    found = {keys: tuple(pose[:3].round(2).tolist()) for keys, pose in islice(places_near(state), 400)}
-    assert len(set(found.values())) == len(found) == 400
-    assert found[(Action.NOOP,)] == tuple(state["pose"][0, :3].round(2).tolist())
-    assert found[(Action.FORWARD,)][::2] == (0.0, -0.25)
-    assert any(0.5 < x < 1.0 and y > 0.5 for x, y, _ in found.values()), "on top of the block"
-    for keys, place in list(found.items())[::40]:
-        simulation.state[:] = state
-        simulation.step(*keys)
-        assert tuple(simulation.pose[:3].round(2).tolist()) == place
-
-
 # --- whole plans -----------------------------------------------------------------------------------------
 
 
@@ -228,37 +168,6 @@ def test_plans_from_viewpoints(blocks: list[Block]) -> None:
     assert replays(start, found, "walking", problem.desired)
     assert len(found) < len(first)
     assert shortest_walk(problem, len(found) // 2) is None
-
-
-def test_the_best_viewpoints_can_be_reached() -> None:
-    problem = Problem.of(Worlds(1), WALL, "walking")
-    places = viewpoints(problem, 20)
-    assert len(set(places)) == len(places) == 20
-    assert [place.price for place in places] == sorted(place.price for place in places)
-    for place in places[:5]:
-        simulation = Simulation(problem)
-        assert work_from(simulation, place)
-        x, z, floor = place.stand
-        assert simulation.pose[1] == floor + place.stops[-1] + EYE
-        assert (abs(simulation.pose[[0, 2]] - (x, z)) < 0.2).all()
-
-
-@pytest.mark.slow
-def test_a_long_search_is_made_once_for_the_same_beginning() -> None:
-    _searched.cache_clear()
-    target = blocks_to_grid(TOWER)
-    plans = []
-    for _ in range(2):
-        state = StateTracker("walking", select_and_place=False, can_yield=True)
-        state.begin(NOTHING, (0.0, -0.25, 0.0, 0.0, 0.0))
-        plans.append(state.plan(target, "shortest"))
-    assert _searched.cache_info().misses == 1
-    assert plans[0] == plans[1]
-    plans[0].actions.clear()
-    assert plans[1].actions  # nobody else's list
-    state.begin(NOTHING, (0.0, -0.25, 1.0, 0.0, 0.0))
-    assert replays(state.world, state.plan(target, "shortest").actions, "walking", target)
-    assert _searched.cache_info().misses == 2
 
 
 # --- against an exhaustive search -----------------------------------------------------------------------

@@ -113,22 +113,6 @@ def test_a_recorded_edit_replays_bit_for_bit(name: str, tmp_path: Path) -> None:
     assert page.data["moments"] == len(editing.states)
 
 
-@EVERY
-def test_a_wrapped_environment_records_its_edits(name: str, tmp_path: Path) -> None:
-    env, path = GAMES[name](), tmp_path / "game.jsonl"
-    with Recorder(path) as recorder:
-        wrapped = recorder.wrap(env)
-        play(wrapped, agents(env), seed=3, on_step=Editing())
-    with Recorder(tmp_path / "other.jsonl") as recorder:
-        play(env, agents(env), seed=3, on_step=Editing(recorder))
-    assert replay(path).edits == 6
-    keys = ("edit", "builder", "n", "act")
-    stories = [
-        [{key: line.get(key) for key in keys} for line in lines_of(file)] for file in (path, recorder.path)
-    ]
-    assert stories[0] == stories[1]
-
-
 def test_a_real_time_game_replays(tmp_path: Path) -> None:
     game, path = LiveGame(**PLAIN), tmp_path / "live.jsonl"
     with Recorder(path) as recorder:
@@ -140,22 +124,6 @@ def test_a_real_time_game_replays(tmp_path: Path) -> None:
                 wrapped.edit([(3, -1, 3, number // 3)])
     assert replay(path).edits == 2
     assert "edits" in read_recording(path)[0].end  # type: ignore[operator]
-
-
-def test_games_without_an_edit_are_written_as_before(tmp_path: Path) -> None:
-    env = parallel_env(**PLAIN)
-    with Recorder(tmp_path / "game.jsonl") as recorder:
-        assert play(env, agents(env), seed=3, on_step=recorder).edits == 0
-    head, *_, end = lines_of(tmp_path / "game.jsonl")
-    assert end["end"].keys() == {
-        "moves",
-        "terminated",
-        "truncated",
-        "returns",
-        "intersection",
-        "target_blocks",
-    }
-    assert "edits" not in head
 
 
 def test_an_unfinished_game_resumes_after_its_last_edit(tmp_path: Path) -> None:
@@ -251,7 +219,7 @@ def test_exports_of_actions_refuse_edited_games(tmp_path: Path) -> None:
         session.session("1-bridge")
 
 
-def test_the_command_tells_of_edits(tmp_path: Path) -> None:
+def test_the_command_reports_edits(tmp_path: Path) -> None:
     path = edited(tmp_path / "a.jsonl")
     assert "edited from outside 6 times" in CliRunner().invoke(app, ["replay", str(path)]).stdout
     (facts,) = json.loads(CliRunner().invoke(app, ["replay", str(path), "--json"]).stdout)["episodes"]

@@ -42,7 +42,6 @@ from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, agen
 from iglu_marl.cli import app
 from iglu_marl.data import nearest_controls, read_action_log, trajectory_of
 from iglu_marl.data.report import Report
-from iglu_marl.language.grammar.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording
 from iglu_marl.recording.action_logs import LogSkip, write_action_logs
 from iglu_marl.recording.offline import write_episodes, write_minari
@@ -202,24 +201,8 @@ def test_lone_builders_come_back(name: str, options: Any, tmp_path: Path, minari
     dataset = write_minari(tmp_path / "a.jsonl", "iglu/lone-v0")
     assert dataset.observation_space.keys() == env.observation_space.keys()
     episodes = check_round_trip(dataset)
-    env.reset(seed=1)
     assert at(episodes[1].infos, 0).keys() == {"event", "instruction", "target_grid"}
-    for step in range(40):
-        observation, reward, _, truncated, info = env.step(at(episodes[1].actions, step))
-        assert_equal(observation, at(episodes[1].observations, step + 1))
-        assert_equal(info, at(episodes[1].infos, step + 1))
-        assert reward == episodes[1].rewards[step]
-        assert truncated == episodes[1].truncations[step]
-
-
-def test_a_builder_that_can_ask_and_one_that_walks(tmp_path: Path, minari: Any) -> None:
-    env = iglu_marl.raw_env(tasks=TASKS, builder_can_ask=True, builder_sees=SEES, max_turns=12, turn_steps=4)
-    pair = {"architect": RandomArchitect.for_env(env), "builder": RandomBuilder.for_env(env)}
-    with Recorder(tmp_path / "a.jsonl") as recorder:
-        iglu_marl.play(env, pair, seed=3, on_step=recorder)
-    for agent in env.possible_agents:
-        (episode,) = check_round_trip(write_minari(tmp_path / "a.jsonl", f"iglu/{agent}-v0", agent=agent))
-        assert episode.truncations[-1]
+    assert episodes[1].truncations[-1]
 
 
 def test_another_look_at_the_same_games(tmp_path: Path) -> None:
@@ -383,15 +366,6 @@ def test_a_world_edited_from_outside_is_refused(tmp_path: Path, minari: Any) -> 
     assert not minari.list_local_datasets()
 
 
-def test_another_encoding_in_the_middle_is_refused(tmp_path: Path) -> None:
-    path = games(tmp_path / "a.jsonl")
-    lines = lines_of(path)
-    lines.insert(3, {"controls": {"name": "flying", "select_and_place": False}})
-    path.write_bytes(chained(lines))
-    with pytest.raises(ConfigError, match="line 5: the builder changes its encoding"):
-        write_minari(path, "iglu/none-v0")
-
-
 def test_what_does_not_come_back_is_not_written(tmp_path: Path, minari: Any) -> None:
     path = games(tmp_path / "a.jsonl")
     path.write_text(path.read_text().replace('"note":""', '"note":"x"'))
@@ -437,26 +411,6 @@ def test_a_dataset_that_fails_half_way_is_removed(tmp_path: Path, minari: Any) -
     assert minari.load_dataset("iglu/half-v0").total_episodes == 1
 
 
-def test_a_codec_of_ones_own(tmp_path: Path) -> None:
-    path = games_with_codec(tmp_path / "a.jsonl")
-    with pytest.raises(ConfigError, match="codec 'symbols'"):
-        write_minari(path, "iglu/none-v0")
-    dataset = write_minari(path, "iglu/codec-v0", vocabulary=SymbolCodec(5))
-    with pytest.raises(ConfigError, match="codec 'symbols'"):
-        dataset.recover_environment()
-    check_round_trip(dataset, vocabulary=SymbolCodec(5))
-
-
-def games_with_codec(path: Path) -> Path:
-    env = iglu_marl.raw_env(
-        tasks=TASKS, chat="tokens", vocabulary=SymbolCodec(5), builder_sees=SEES, max_turns=3, turn_steps=3
-    )
-    pair = {"architect": RandomArchitect.for_env(env), "builder": RandomBuilder.for_env(env)}
-    with Recorder(path) as recorder:
-        iglu_marl.play(env, pair, seed=0, on_step=recorder)
-    return path
-
-
 @pytest.mark.parametrize("value", [None, 5, "", "[]", "{}", {"0": "{"}, {"1": "{}"}, {"0": 3}, '{"seed": 1}'])
 def test_options_that_are_none(value: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the option 'recording' cannot be read"):
@@ -486,7 +440,7 @@ def test_the_command(tmp_path: Path, minari: Any) -> None:
     assert minari.load_dataset("iglu/games-v0").total_episodes == 9
 
 
-# -- tapes
+# -- action logs
 
 
 def tape_of(*lines: str, blocks: Any = ((0, 63, 0, 57),), **more: Any) -> bytes:
@@ -510,7 +464,7 @@ WORDS = Task("<Architect> hi\n<Builder> ☃?\n<Architect> one blue", [(0, -1, 0,
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_tapes_come_back_with_their_words(processes: int, minari: Any) -> None:
+def test_action_logs_come_back_with_their_words(processes: int, minari: Any) -> None:
     report: Report[LogSkip] = Report()
     tasks = {"pack/one": WORDS}
     write_action_logs(TAPES, "iglu/tapes-v0", tasks=tasks, report=report, processes=processes)
@@ -542,19 +496,6 @@ def test_tapes_come_back_with_their_words(processes: int, minari: Any) -> None:
     assert set(episodes[0].observations["dialog"]) == {WORDS.dialog}
     assert told[0]["actions_left_out"] == 1 + len(WALK), "what follows when the target stands"
     assert sum(episodes[0].rewards) == 2, "a block that was asked for"
-
-
-def test_tapes_with_pictures(minari: Any) -> None:
-    write_action_logs(TAPES[:1], "iglu/tapes-v0", pov_size=(32, 48))
-    (episode,) = check_round_trip(minari.load_dataset("iglu/tapes-v0"))
-    assert episode.observations["pov"].shape == (len(episode.rewards) + 1, 32, 48, 3)
-    assert len(np.unique(episode.observations["pov"][-1])) > 1
-    with pytest.raises(ConfigError, match="already exists"):
-        write_action_logs(TAPES, "iglu/tapes-v0")
-    with pytest.raises(DataError, match="expected at least one"):
-        write_action_logs(TAPES[3:], "iglu/none-v0")
-    with pytest.raises(ConfigError, match="processes is 0"):
-        write_action_logs(TAPES, "iglu/none-v0", processes=0)
 
 
 @pytest.mark.usefixtures("cache")

@@ -90,7 +90,7 @@ def test_the_checksum_covers_every_builder_and_the_dialogue() -> None:
     assert len({*sums}) == 5
 
 
-def test_an_unfinished_game_of_a_team_goes_on(tmp_path: Path) -> None:
+def test_an_unfinished_game_of_a_team_resumes(tmp_path: Path) -> None:
     env = raw_env(**OPTIONS)
     path = tmp_path / "team.jsonl"
     with Recorder(path) as recorder:

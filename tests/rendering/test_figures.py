@@ -11,8 +11,6 @@ from witness import heap
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.envs import VectorGame
-from iglu_marl.envs.parallel import parallel_env
-from iglu_marl.rendering import avatar
 from iglu_marl.rendering.avatar import draw_others
 from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
 from iglu_marl.rendering.painter import Painter, paint_scenes
@@ -129,32 +127,6 @@ def test_batches_and_single_pictures_agree(layout) -> None:
     for seen in pictures_of(made):
         expected = [one.transpose(axes).ravel() for one in single_pictures(made)]
         assert (seen == np.stack(expected)).all()
-
-
-def test_threads_do_not_matter(monkeypatch) -> None:
-    monkeypatch.setattr("iglu_marl.envs.batch.PICTURES_PER_THREAD", 1)
-    for one, two in zip(pictures_of(games()), pictures_of(games(num_threads=3)), strict=True):
-        assert (one == two).all()
-
-
-def test_a_batch_is_one_call(monkeypatch) -> None:
-    calls = []
-    monkeypatch.setattr(avatar, "paint_figures", lambda *given: calls.append(len(given[2])))
-    made = games()
-    for _ in pictures_of(made, 5):
-        pass
-    assert len(calls) <= 6
-    assert max(calls) == 18
-
-
-def test_parallel_games_show_the_same() -> None:
-    env = parallel_env(builders=2, builder_sees=("pov",), tasks=TASKS, pov_size=SIZE)
-    poses = [(0.0, -0.25, 2.0, 0.0, 0.0), (0.5, -0.25, -1.0, 140.0, 0.0)]
-    seen, _ = env.reset(seed=0, options={"pose": poses})
-    for number in range(2):
-        expected = picture(EMPTY, np.array(poses[number]), poses[1 - number], size=SIZE)
-        assert (seen[f"builder_{number}"]["pov"] == expected).all()
-        assert changed(EMPTY, np.array(poses[number]), poses[1 - number]).any()
 
 
 @pytest.mark.opengl

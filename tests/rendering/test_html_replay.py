@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import io
 import json
 import re
@@ -30,7 +29,6 @@ from iglu_marl.rendering import ReplayRecorder
 from iglu_marl.rendering.html import replay_page
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Lens
-from iglu_marl.tasks import BundledTasks
 
 pytestmark = pytest.mark.slow  # a browser is started
 
@@ -135,34 +133,6 @@ def test_the_data_tell_the_whole_game(game: Watched) -> None:
     ghost = blocks_to_grid(data["grids"][value_at(data, "ghost", data["moments"] - 1)])
     assert (ghost == game.grids[-1]).all()  # at the end the aligned target is the build
     json.dumps(data, allow_nan=False)
-
-
-def test_data_are_a_copy(game: Watched) -> None:
-    before = copy.deepcopy(game.recorder.data)
-    data = game.recorder.data
-    data["poses"][0][0] = 99.0
-    data["runs"]["said"].clear()
-    data["edits"].clear()
-    assert game.recorder.data == before
-
-
-@pytest.mark.parametrize("view", ["parallel", "IGLUGridworld-v0", "IGLUSilentBuilder-v0"])
-def test_every_view_can_be_recorded(view: str, tmp_path: Path) -> None:
-    recorder = ReplayRecorder("mine")
-    if view == "parallel":
-        env: Any = iglu_marl.parallel_env(max_turns=30)
-        agents: Any = {"architect": ScriptedArchitect(), "builder": Sampler(env.action_space("builder_0"))}
-    else:
-        env = gym.make(view, max_steps=30)
-        agents = Sampler(env.action_space)
-    for _ in range(2):  # a second episode begins anew
-        trajectory = play(env, agents, seed=3, on_step=recorder)
-        assert recorder.moments == trajectory.builder_steps + 1 > 5
-    assert recorder.data["title"] == "mine"
-    if view != "parallel":
-        assert recorder.data["dialogue"][0][0] == "architect"
-    data = page_data(recorder.write(tmp_path / "game.html"))
-    assert data == json.loads(json.dumps(recorder.data))
 
 
 def test_moments_from_elsewhere() -> None:
@@ -446,13 +416,6 @@ def test_looking_around(opened: Browser) -> None:
     assert painted(opened) == first
 
 
-def test_the_address_leads_to_a_moment(opened: Browser, page: Path) -> None:
-    opened.run("location.hash = '#7'")
-    opened.wait("return replay.state.moment === 7")
-    opened.run("location.hash = '#100000'")
-    opened.wait("return replay.state.moment === replay.data.moments - 1")
-
-
 def test_the_builders_eyes_see_what_the_painter_paints(opened: Browser, game: Watched) -> None:
     """But for the ground near the horizon, where its lines are finer than a pixel, and for edges."""
     opened.click("#eyes")
@@ -499,65 +462,4 @@ def test_hostile_texts_in_a_browser(window: Browser, tmp_path: Path) -> None:
     window.press("end")
     assert "</script><i>" in window.run("return document.getElementById('floor').textContent")
     assert window.run("return document.querySelectorAll('#floor i, #lines b, #lines img').length") == 0
-    assert window.messages() == []
-
-
-def test_a_game_without_targets_words_and_clocks(window: Browser, tmp_path: Path) -> None:
-    recorder = ReplayRecorder()
-    recorder.add(EMPTY, POSE)
-    window.messages()
-    window.open(recorder.write(tmp_path / "bare.html"))
-    window.wait("return window.replay !== undefined")
-    for key in ("space", "right", "]", "[", "end", "1", "2", "3", "g"):
-        window.press(key)
-    assert moment(window) == 0
-    assert window.run("return document.getElementById('silence').hidden") is False
-    hidden = window.run(
-        "return ['goal', 'curve', 'inventory', 'bar'].map((id) => document.getElementById(id).hidden)"
-    )
-    assert hidden == [True] * 4
-    painted(window)
-    assert window.messages() == []
-
-
-def test_small_and_large_windows(opened: Browser) -> None:
-    try:
-        for width, height in ((500, 800), (1700, 600), (1300, 860)):
-            opened.resize(width, height)
-            painted(opened)
-            inner, whole = opened.run("return [window.innerWidth, document.documentElement.scrollWidth]")
-            assert whole <= inner, (width, height)
-            size = opened.run("const c = document.getElementById('view'); return [c.width, c.height]")
-            assert min(size) >= 200
-    finally:
-        opened.resize(1300, 860)
-
-
-def test_a_long_game(window: Browser, tmp_path: Path) -> None:
-    """Five thousand moments: the page stays small, and a step through it quick."""
-    recorder = ReplayRecorder("long")
-    rng = np.random.default_rng(0)
-    grid = EMPTY.copy()
-    said: list[tuple[str, str]] = []
-    target = BundledTasks(mode="structures").tasks["crane"][0][0].target_grid
-    for step in range(5000):
-        if step % 7 == 0:
-            grid[rng.integers(9), rng.integers(11), rng.integers(11)] = rng.integers(7)
-        if step % 50 == 0:
-            said.append(("architect", f"Utterance {step}, which is about as long as they are."))
-        pose = (*rng.uniform(-5, 5, 3), *rng.uniform(0, 90, 2))
-        recorder.add(
-            grid, pose, dialogue=said, target=target, status={"step": step, "intersection": step % 9}
-        )
-    page = recorder.write(tmp_path / "long.html")
-    assert page.stat().st_size < 600_000
-    window.messages()
-    window.open(page)
-    window.wait("return window.replay !== undefined")
-    spent = window.run(
-        "const t = performance.now(); for (let k = 0; k < 100; k++) replay.go((k * 997) % 5000);"
-        "return (performance.now() - t) / 100"
-    )
-    assert spent < 50  # milliseconds
-    painted(window)
     assert window.messages() == []

@@ -60,17 +60,6 @@ def test_from_above_north_is_up_and_east_is_right() -> None:
         assert np.abs(spot(x, z) - center - cell * np.array([x, z])).max() <= 1.5
 
 
-def test_from_above_one_sees_the_highest_block_and_its_height() -> None:
-    low = top_view(blocks_to_grid([(0, -1, 0, 1)]))
-    high = top_view(blocks_to_grid([(0, -1, 0, 1), (0, 0, 0, 6)]))
-    same_color = top_view(blocks_to_grid([(0, -1, 0, 6)]))
-    floating = top_view(blocks_to_grid([(0, 0, 0, 6)]))
-    pictures = [low, high, same_color, floating]
-    assert len({picture.tobytes() for picture in pictures}) == 4
-    reddish = (high[..., 0].astype(int) > high[..., 2].astype(int) + 80).sum()
-    assert reddish > (low[..., 0].astype(int) > low[..., 2].astype(int) + 80).sum()
-
-
 @pytest.mark.parametrize("view", [top_view, layers_view, contact_sheet])
 def test_views_leave_their_input_alone_and_repeat(view: Any) -> None:
     grid = SOME.astype(np.int64)
@@ -102,20 +91,6 @@ def test_views_refuse_what_they_cannot_draw(view: Any) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- layers
-
-
-def test_layers_show_all_up_to_the_highest_block() -> None:
-    """A wide picture puts them side by side: count the boards."""
-
-    def boards(picture: Picture) -> int:
-        light = (picture.min(axis=2) > 200).mean(axis=0) > 0.2
-        return int((np.diff(light.astype(int)) == 1).sum())
-
-    for height in (1, 2, 5, 9):
-        tower = blocks_to_grid([(0, y - 1, 0, 1 + y % 6) for y in range(height)])
-        assert boards(layers_view(tower, size=(140, 1300))) == height
-    assert boards(layers_view(EMPTY, size=(140, 1300))) == 1
-    assert boards(layers_view(blocks_to_grid([(0, 2, 0, 1)]), size=(140, 1300))) == 4
 
 
 def test_changed_layers_only_and_each_kind_has_its_mark() -> None:
@@ -164,34 +139,10 @@ def test_the_view_from_the_north_is_that_from_the_south_of_the_structure_turned_
     assert changed(south, wrong).mean() > 2 * letters
 
 
-def test_a_contact_sheet_shows_six_different_views() -> None:
-    picture = contact_sheet(SOME, title="some")
-    assert picture.shape == (*SHEET_SIZE, 3)
-    other = changed(picture, contact_sheet(EMPTY, title="some"))
-    height, width = SHEET_SIZE
-    parts = set()
-    for row in range(2):
-        for column in range(3):
-            rows = slice(height * row // 2 + 30, height * (row + 1) // 2)
-            columns = slice(width * column // 3, width * (column + 1) // 3)
-            assert other[rows, columns].sum() > 100
-            parts.add(picture[rows, columns].tobytes())
-    assert len(parts) == 6
-    assert other[:60, width // 2 :].any()  # the counts in the header
-
-
 @pytest.mark.parametrize("title", ["", "x", "a very long title " * 40, "zwölf ☃ \U0001f600\n\ttab\x00"])
 def test_titles_of_all_kinds(title: str) -> None:
     assert contact_sheet(SOME, title=title).shape == (*SHEET_SIZE, 3)
     assert change_sheet(SOME, EMPTY, title=title, caption=title).shape == (*CHANGE_SIZE, 3)
-
-
-@pytest.mark.slow
-def test_sheets_scale() -> None:
-    full = np.ones(ZONE_SHAPE, np.int8)
-    for size in ((380, 530), (1600, 2240), (500, 1400)):
-        assert contact_sheet(full, size=size).shape == (*size, 3)
-        assert change_sheet(full, SOME, size=size).shape == (*size, 3)
 
 
 def test_a_change_sheet_marks_each_kind_in_the_difference() -> None:

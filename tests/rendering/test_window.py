@@ -25,7 +25,7 @@ import iglu_marl  # noqa: E402
 from iglu_marl import Task  # noqa: E402
 from iglu_marl.rendering import OpenGLRenderer, Painter, Window  # noqa: E402
 from iglu_marl.rendering.camera import cell_in_sight  # noqa: E402
-from iglu_marl.rendering.ui import screens, widgets  # noqa: E402
+from iglu_marl.rendering.ui import screens  # noqa: E402
 from iglu_marl.rendering.ui.layers import SceneLayer, composite  # noqa: E402
 from iglu_marl.rendering.ui.window import Button, Closed, Key, MouseMoved, Typed, Unfocused, Wheel  # noqa: E402
 
@@ -83,7 +83,7 @@ else:
 # ------------------------------------------------------------------------------------------------------- input
 
 
-def test_input_is_told(window):
+def test_keys_texts_and_mouse_are_reported(window):
     window.open()
     window.poll()
     key_down("w", "w")
@@ -111,7 +111,7 @@ def test_input_is_told(window):
     assert not window.closed  # that is for whoever asks
 
 
-def test_a_closed_window_tells_nothing(window):
+def test_a_closed_window_reports_no_input(window):
     assert window.poll() == []
     window.open()
     window.close()
@@ -213,25 +213,6 @@ def test_blocks_hide_the_light_on_the_ground():
     assert orange.sum() > 500
     assert lit.any()
     assert not (lit & orange).any()
-
-
-def test_pieces_say_what_they_are_given():
-    assert not np.array_equal(widgets.hotbar((20,) * 6, 1, 1.0), widgets.hotbar((20,) * 6, 2, 1.0))
-    assert not np.array_equal(widgets.hotbar((20,) * 6, 1, 1.0), widgets.hotbar((19, *(20,) * 5), 1, 1.0))
-    assert not np.array_equal(widgets.compass(0, 1.0), widgets.compass(90, 1.0))
-    assert widgets.chat(TALK, 200, 300, 1.0) is widgets.chat(TALK, 200, 300, 1.0)
-    long = [("architect", "word " * 400)]
-    assert widgets.chat(long, 200, 150, 1.0).shape == (150, 200, 4)
-    assert widgets.score_bar(3, 3, True, 1.0).shape == widgets.score_bar(0, 0, False, 1.0).shape
-
-
-def test_letters_of_many_scripts_are_drawn():
-    """No two of these words look the same, as they would in boxes."""
-    words = ["Żółty", "Жёлты", "κίτρι", "gelb!", "Zolty"]
-    pictures = [widgets.message(word, 1.0) for word in words]
-    for i, one in enumerate(pictures):
-        for other in pictures[i + 1 :]:
-            assert one.shape != other.shape or (one != other).any()
 
 
 def test_places_in_words():
