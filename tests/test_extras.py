@@ -122,7 +122,6 @@ def test_the_extra_all_has_every_extra_that_goes_into_one_environment() -> None:
         "benchmarl",
         "trl",
         "openenv",
-        "inspect",
         "docs",
         "dev",
         "all",

@@ -115,7 +115,7 @@ def _settings(model: Any) -> dict[str, Any]:
 
 def _level(log: EvalLog) -> Any:
     package, _, name = log.eval.task.rpartition("/")
-    if package != "iglu_marl":
+    if package not in ("", "iglu_marl"):  # "": of a package that is imported without being installed
         raise ConfigError(f"task is {log.eval.task!r:.80}, expected iglu_marl/LEVEL")
     return find_level(name)
 
@@ -343,7 +343,11 @@ def compare(results: Sequence[ModelResult]) -> list[Pair]:
 
 
 def markdown(results: Sequence[ModelResult]) -> str:
-    """Return the tables of models, of models by level, and of paired differences, as Markdown."""
+    """Return the tables of models, of models by level, and of paired differences, as Markdown.
+
+    In the order of levels and of names, so that it depends on no clock.
+    """
+    results = sorted(results, key=lambda one: (_ORDER[one.level], one.model))
     pairs = [
         [
             Code(pair.first.level),

@@ -18,9 +18,9 @@ from iglu_marl.benchmark.model_texts import (
     ORDER,
     WAYS,
     Blocks,
-    Request,
     Rng,
     Symmetry,
+    WrittenRequest,
     shift,
     written_dialogues,
     written_requests,
@@ -56,22 +56,24 @@ def _grid(blocks: Blocks) -> BlockGrid:
     return blocks_to_grid([(*cell, color) for cell, color in blocks.items()]).astype(np.int8)
 
 
-def _round(request: Request, answer: str = "", ask: Ask = "never", guess: bool = True) -> InstructedRound:
+def _round(
+    request: WrittenRequest, answer: str = "", ask: Ask = "never", guess: bool = True
+) -> InstructedRound:
     start, target = _grid(request.start), _grid(request.target)
     return InstructedRound(request.text, start, target, answer, ask, guess)
 
 
-def _choice(rng: Rng, items: Sequence[Request]) -> Request:
+def _choice(rng: Rng, items: Sequence[WrittenRequest]) -> WrittenRequest:
     return items[int(rng.integers(len(items)))]
 
 
 @lru_cache(maxsize=1)
-def _with_blocks() -> tuple[Request, ...]:
+def _with_blocks() -> tuple[WrittenRequest, ...]:
     return tuple(request for request in written_requests() if request.start)
 
 
 @lru_cache(maxsize=1)
-def _without_blocks() -> tuple[Request, ...]:
+def _without_blocks() -> tuple[WrittenRequest, ...]:
     return tuple(request for request in written_requests() if not request.start)
 
 
@@ -108,7 +110,7 @@ def requests(rng: Rng) -> RoundsGame:
         if not near and _is_playable(start, target):
             join = _JOINS[int(rng.integers(len(_JOINS)))]
             text = join.format(_sentence(first.text), _sentence(second.text))
-            return RoundsGame((_round(Request("", text, start, target)),), first.name)
+            return RoundsGame((_round(WrittenRequest("", text, start, target)),), first.name)
 
 
 def _sentence(text: str) -> str:
@@ -178,7 +180,7 @@ def viewpoint(rng: Rng) -> RoundsGame:
         plain = seen.blocks(request.target)
         if plain != request.target and _is_playable(start, meant.target):
             said = text.format(_sentence(request.text))
-            return RoundsGame((_round(Request("", said, start, meant.target)),), request.name)
+            return RoundsGame((_round(WrittenRequest("", said, start, meant.target)),), request.name)
 
 
 # -------------------------------------------------------------------------------------------------- clarification
@@ -188,7 +190,7 @@ GAP = "coloured"
 _THINGS = "blocks?|ones?|row|line|tower|stack|square|cube|wall|ring|pillar|column|roof|carpet|layer|posts?|floor|frame"
 
 
-def _vague(rng: Rng) -> tuple[Request, Request, int]:
+def _vague(rng: Rng) -> tuple[WrittenRequest, WrittenRequest, int]:
     """Return a request, the same without its only new colour, and that colour."""
     while True:
         request = _choice(rng, written_requests())
@@ -216,7 +218,7 @@ def without_color(text: str, color: str) -> str | None:
     return made if count == 1 and color not in made.lower() else None
 
 
-def _twin(rng: Rng) -> tuple[Request, str]:
+def _twin(rng: Rng) -> tuple[WrittenRequest, str]:
     """Return a request that can mean two equal things, and the sentence that says which."""
     relative = [request for request in _with_blocks() if request.is_relative and len(request.cells) <= 16]
     while True:
@@ -307,7 +309,7 @@ def pictures(rng: Rng) -> RoundsGame:
             return RoundsGame((_round(request)._replace(pose=pose),), request.name)
 
 
-def _is_seen(request: Request, pose: tuple[float, float, float, float, float]) -> bool:
+def _is_seen(request: WrittenRequest, pose: tuple[float, float, float, float, float]) -> bool:
     """Whether all blocks are in the picture."""
     camera = Camera(pose, EYE_LENS, VIEW)
     cells = np.array(list(request.start), float)

@@ -33,7 +33,7 @@ _ABSOLUTE = re.compile(
 )
 
 
-class Request(NamedTuple):
+class WrittenRequest(NamedTuple):
     """A request, the blocks before it, and the blocks after it."""
 
     name: str
@@ -62,7 +62,7 @@ class Request(NamedTuple):
         """Whether the text names a direction of the compass."""
         return bool(_COMPASS.search(self.text))
 
-    def shifted(self, x: int, z: int) -> Request:
+    def shifted(self, x: int, z: int) -> WrittenRequest:
         """Return it at another place. Only for relative ones."""
         start, target = (
             {(a + x, y, b + z): color for (a, y, b), color in blocks.items()}
@@ -71,7 +71,7 @@ class Request(NamedTuple):
         return self._replace(start=start, target=target)
 
 
-class Turn(NamedTuple):
+class WrittenTurn(NamedTuple):
     """A turn of a dialogue: what is said in it, and the blocks before it and as they are meant after it.
 
     answer: what the architect answers if asked; "" if nothing is missing.
@@ -119,10 +119,10 @@ class Symmetry(NamedTuple):
         """Return a text with its directions and colours after it."""
         return _COLOR.sub(self._color, _COMPASS.sub(self._compass, text))
 
-    def request(self, request: Request) -> Request:
+    def request(self, request: WrittenRequest) -> WrittenRequest:
         """Return a request after it."""
         start, target = self.blocks(request.start), self.blocks(request.target)
-        return Request(request.name, self.text(request.text), start, target)
+        return WrittenRequest(request.name, self.text(request.text), start, target)
 
     def _compass(self, match: re.Match[str]) -> str:
         first, joint, second, alone = match.groups()
@@ -160,31 +160,31 @@ def _changed(blocks: Blocks, changes: Iterable[Sequence[int]]) -> Blocks:
 
 
 @lru_cache(maxsize=1)
-def written_requests() -> tuple[Request, ...]:
+def written_requests() -> tuple[WrittenRequest, ...]:
     """Return all requests."""
     found = []
     for name, text, blocks, changes in _content()["requests"]:
         start = _changed({}, blocks)
-        found.append(Request(name, text, start, _changed(start, changes)))
+        found.append(WrittenRequest(name, text, start, _changed(start, changes)))
     return tuple(found)
 
 
 @lru_cache(maxsize=1)
-def written_dialogues() -> Mapping[str, tuple[bool, tuple[Turn, ...]]]:
+def written_dialogues() -> Mapping[str, tuple[bool, tuple[WrittenTurn, ...]]]:
     """Return by name whether a dialogue can be turned and mirrored, and its turns."""
     found = {}
     for entry in _content()["dialogues"]:
-        turns, start = list[Turn](), Blocks()
+        turns, start = list[WrittenTurn](), Blocks()
         for part in entry["turns"]:
             target = _changed(start, part["changes"])
             said = tuple((_ROLES[initial], text) for initial, text in part["said"])
-            turns.append(Turn(said, start, target, part.get("answer", "")))
+            turns.append(WrittenTurn(said, start, target, part.get("answer", "")))
             start = _changed(target, part.get("undo", ()))
         found[entry["name"]] = (not entry["fixed"], tuple(turns))
     return found
 
 
-def shift(rng: Rng, request: Request) -> Request:
+def shift(rng: Rng, request: WrittenRequest) -> WrittenRequest:
     """Return a relative request at another place of the zone; others as they are."""
     if not request.is_relative:
         return request

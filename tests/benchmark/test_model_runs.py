@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from llm_server import LLMServer, Misbehaviour, llm_server
-from requirements import ROOT, require
+from requirements import require
 
 from iglu_marl.agents.llm.messages import Message
 from iglu_marl.benchmark.model_players import PLAYERS
@@ -27,12 +27,16 @@ def _inspect() -> None:
     require("inspect", find_spec("inspect_ai"), "Inspect AI is not installed")
 
 
+# Inspect finds tasks by the name of the installed package, not of one on the path.
+INSTALLED = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run `iglu-marl llm WORDS` in a folder."""
     return subprocess.run(
         [sys.executable, "-m", "iglu_marl", "llm", *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "400"},
+        env={**INSTALLED, "COLUMNS": "400"},
         capture_output=True,
         text=True,
         timeout=300,
@@ -189,7 +193,7 @@ def test_players_without_a_model_and_the_report(tmp_path: Path) -> None:
     assert (report.returncode, report.stdout) == (0, done.stdout)
     assert "| `iglu_marl/copy` | max_tokens=8192, temperature=0.0 | 2 of 9 | 0.0 " in report.stdout
     assert "no model: copy" in report.stdout
-    assert "| `requests` | iglu_marl/oracle | iglu_marl/copy | +100.0 " in report.stdout
+    assert "| `requests` | iglu_marl/copy | iglu_marl/oracle | -100.0 " in report.stdout
 
 
 @pytest.mark.parametrize(
@@ -223,7 +227,7 @@ def test_without_inspect_the_extra_is_named(tmp_path: Path) -> None:
     code = "from iglu_marl.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "llm", "benchmark", "oracle"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        env={**INSTALLED, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
     )
@@ -237,7 +241,7 @@ def test_inspect_finds_the_tasks_by_name(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", f"import iglu_marl.benchmark.inspect_tasks; {code}", *words],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=INSTALLED,
         capture_output=True,
         text=True,
     )

@@ -13,7 +13,7 @@ from requirements import shared_folder
 from iglu_marl.agents.llm.messages import Message
 from iglu_marl.benchmark.model_players import MUST_NOT_WIN, PLAYERS
 from iglu_marl.benchmark.model_tasks import without_color
-from iglu_marl.benchmark.model_texts import Request, Symmetry, written_dialogues, written_requests
+from iglu_marl.benchmark.model_texts import Symmetry, WrittenRequest, written_dialogues, written_requests
 from iglu_marl.benchmark.models import LEVELS, GameRow, ModelLevel, estimate, find_level, outcome
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import in_zone
@@ -295,7 +295,7 @@ def test_what_people_asked_for_is_played_where_it_is(monkeypatch: pytest.MonkeyP
 
 
 def test_requests_have_colours_of_blocks_and_text() -> None:
-    one = Request("", "A red block, not a blue one", {}, {(0, -1, 0): 6})
+    one = WrittenRequest("", "A red block, not a blue one", {}, {(0, -1, 0): 6})
     assert one.colors == {1, 6}
     assert not one.is_relative
     made: Any = one._replace(start={(0, -1, 1): 2})

@@ -120,6 +120,7 @@ def test_transcripts_of_an_evaluation_have_its_outcomes(tmp_path: Path) -> None:
             endpoint=server.url,
             cache="off",
             transcript=str(tmp_path / "chats.jsonl"),
+            changes="shown",
             reply_tokens=100,
         )
         evaluate(
