@@ -513,7 +513,6 @@ TARGETS: dict[str, FuzzTarget] = {
     "MDC": reader_target("session"),
     "MDC gold": reader_target("gold"),
     "CSV of games": reader_target("table of games"),
-    "CSV of tasks": reader_target("own CSV"),
     "JSON of tasks": reader_target("own JSON"),
     "zip": FuzzTarget(run_zip, zip_seeds, (b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"../", b"\xff\xff\xff\xff")),
     "instruction": FuzzTarget(run_instruction, encoded(*SENTENCES), tuple(

@@ -17,7 +17,6 @@ import iglu_marl
 from benchmarks.audits import write_audits
 from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder, TaskError, replay
 from iglu_marl.agents.learned.zoo import pretrained
-from iglu_marl.agents.llm.budget import SharedValue
 from iglu_marl.agents.llm.prompting import Prompts
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.models import ModelResult
@@ -139,7 +138,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "trained model": linked("model.json", trained),
     "trained agent": linked("x.json", lambda folder: pretrained("x", folder)),
     "prompts": linked("builder.txt", lambda folder: Prompts("builder", folder)),
-    "shared value": lambda place: SharedValue(place).change(lambda value: value),
 }
 
 

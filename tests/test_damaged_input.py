@@ -502,7 +502,6 @@ GOOD: dict[str, bytes] = {
     "tape": WORLD,
     "own JSON": json.dumps(OWN_TASK).encode(),
     "own lines": json.dumps(OWN_TASK).encode(),
-    "own CSV": b"id,target\nhut,0 -1 0 red\n",
     "event file": b"[1]",
     "structures": json.dumps(STRUCTURES).encode(),
     "evaluation": logged("e", GAME_ROW),

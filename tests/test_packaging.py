@@ -322,7 +322,8 @@ def test_every_dependency_has_a_lower_bound_and_no_upper_one(root: Path) -> None
         if entry.startswith("iglu_marl["):
             continue
         assert re.fullmatch(
-            r"[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?>=[\d.]+(,!=[\d.]+)?(; python_version >= '3\.\d+')?", entry
+            r"[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?>=[\d.]+(b\d)?(,!=[\d.]+)?(; python_version >= '3\.\d+')?",
+            entry,
         ), entry
 
 

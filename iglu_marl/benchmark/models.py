@@ -69,7 +69,7 @@ class ModelLevel:
         name: id.
         about: one sentence on the tasks.
         make: samples a game; or `listed` returns all of them.
-        rules: what the player is told of the judgement; may name {replies} and {words}, the limits.
+        rules: what the player reads of the judgement; may name {replies} and {words}, the limits.
         role: of the model: "builder", "architect", or "both" (two models).
         games: number of games of a complete row; of listed games at most all.
         points: whether the score counts points for each round, instead of games without a mistake.

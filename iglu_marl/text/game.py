@@ -88,7 +88,7 @@ class TextGame:
         max_edits: limit per reply.
         history: number of newest utterances that are shown.
         prompts: folder with your own prompts.
-        rules: what else the model is told before the game, such as its limits.
+        rules: what else the model reads before the game, such as its limits.
         team: name of a team, see `iglu_marl.env`; None: one architect and one builder.
         team_options: `architects`, `builders`, `sees`, `hearers` and `inventories` of `GameConfig`.
 

@@ -362,7 +362,7 @@ def test_games_that_are_missing_are_named(path: Path) -> None:
     with pytest.raises(DataError, match="has 47 games, expected 48"):
         verify(path)
     games.unlink()
-    with pytest.raises(DataError, match=r"mine\.games\.jsonl cannot be read"):
+    with pytest.raises(DataError, match=r"mine\.games\.jsonl: it cannot be read"):
         verify(path)
 
 

@@ -229,7 +229,7 @@ def test_a_person_builds_what_a_language_model_asks_for(
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     with llm_server() as server:
         server.always = Misbehaviour(stall_s=0.1)
-        for name, value in {"MODEL": "m", "ENDPOINT": server.url, "CACHE": "off"}.items():
+        for name, value in {"MODEL": "m", "ENDPOINT": server.url, "CACHE": "off", "CHANGES": "shown"}.items():
             monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
         options = {"partner": "llm", "tasks": str(file), "task": "one", "seed": 3, "as_json": True}
         person, done = play(options, story)

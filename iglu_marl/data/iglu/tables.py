@@ -20,7 +20,7 @@ Row = TypeVar("Row")
 
 _LINE_BREAKS = re.compile(r"\$+")
 # What pandas reads as an empty cell, and writes for one: a table that it has saved again is read as before.
-_EMPTY = frozenset(
+EMPTY = frozenset(
     (
         "NULL",
         "null",
@@ -99,7 +99,7 @@ def _records(
         if isinstance(cells, DataError):
             yield line, DataError(f"{place}, line {line}: {cells}")
         else:
-            known = ("" if cell in _EMPTY else cell for cell in cells)
+            known = ("" if cell in EMPTY else cell for cell in cells)
             yield line, {**dict.fromkeys(header, ""), **dict(zip(header, known, strict=False))}
 
 
