@@ -19,7 +19,6 @@ from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder
 from iglu_marl.agents.learned.zoo import pretrained
 from iglu_marl.agents.llm.prompting import Prompts
 from iglu_marl.benchmark.audits import read_audits
-from iglu_marl.benchmark.models import ModelResult
 from iglu_marl.benchmark.results import read_result
 from iglu_marl.core.edits import edited
 from iglu_marl.core.files import atomic_write, made_folder, new_folder
@@ -132,7 +131,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "tasks": lambda place: list(OwnTasks(place)),
     "random tasks": RandomTasks.load,
     "result": read_result,
-    "result of language models": ModelResult.read,
     "audits": read_audits,
     "questions": clarifying_questions,
     "trained model": linked("model.json", trained),

@@ -308,7 +308,8 @@ class JsonLines:
         from filelock import FileLock, Timeout
 
         owner = real.with_name(f".{real.name}.owner")
-        lock = FileLock(real.with_name(f".{real.name}.lock"), timeout=0, thread_local=False)
+        self._lock_path = real.with_name(f".{real.name}.lock")
+        lock = FileLock(self._lock_path, timeout=0, thread_local=False)
         try:
             lock.acquire()
         except Timeout:
@@ -323,11 +324,16 @@ class JsonLines:
             warnings.warn(
                 f"{self.path} cannot be locked ({error}): nothing else may write to it", stacklevel=4
             )
-        self._release = weakref.finalize(self, _release, self._process, self._file, lock, owner)
+        self._place = _place_of(self._lock_path)
+        self._release = weakref.finalize(self, _release, self._process, self._file, lock, owner, self._place)
         self._release.atexit = False
         atexit.register(self._release)  # at the latest; registered last, so before filelock frees its locks
         with contextlib.suppress(OSError):
             owner.write_text(f"process {self._process} on {socket.gethostname()}", encoding="utf-8")
+
+    def has_lock(self) -> bool:
+        """Return whether the lock was not removed or replaced since, so that another process can have it."""
+        return _place_of(self._lock_path) == self._place
 
     def read(self) -> bytes:
         """Return the content of the file."""
@@ -364,11 +370,20 @@ class JsonLines:
         atexit.unregister(self._release)
 
 
-def _release(process: int, file: IO[bytes], lock: Any, owner: Path) -> None:
+def _place_of(path: Path) -> tuple[int, int] | None:
+    """Return device and number of a file; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _release(process: int, file: IO[bytes], lock: Any, owner: Path, place: tuple[int, int] | None) -> None:
     file.close()
     if process != os.getpid():  # a fork has the lock of its parent
         return
-    if lock.is_locked:
+    if lock.is_locked and _place_of(Path(lock.lock_file)) == place:  # else it is another's by now
         with contextlib.suppress(OSError):
             owner.unlink(missing_ok=True)
             # Before the release: filelock looks whether the file that it has locked still has its name.

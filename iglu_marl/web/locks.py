@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from pathlib import Path
 
@@ -24,23 +23,14 @@ class FileLock:
             self._file = JsonLines(self._path, PRIVATE)
         except DataError as error:
             raise DataError(f"{self._taken}: {error}") from None
-        self._places = self._places_now()
-
-    def _places_now(self) -> list[tuple[int, int]]:
-        """Return where the file and its lock are; one that is missing is left out."""
-        places = []
-        for path in (self._path, self._path.with_name(f".{self._path.name}.lock")):
-            with contextlib.suppress(OSError):
-                found = path.stat()
-                places.append((found.st_dev, found.st_ino))
-        return places
 
     def check(self) -> None:
         """Take the lock again if the file was removed or replaced. Raises `DataError`."""
-        if self._places_now() != self._places:
+        if not self._file.has_lock():
             _log.error("the lock %s was removed, and is taken again", self._path)
-            self._file.close()
+            lost = self._file
             self._take()
+            lost.close()
 
     def close(self) -> None:
         """Give the lock back."""

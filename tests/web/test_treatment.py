@@ -218,6 +218,8 @@ def test_a_lock_that_was_removed_is_taken_again(tmp_path: Path, caplog: pytest.L
     lock = FileLock(path, "the folder has a running server")
     lock.check()
     path.unlink()
+    locked = path.with_name(f".{path.name}.lock")
+    locked.unlink()
     with caplog.at_level(logging.ERROR):
         lock.check()
     assert "taken again" in caplog.text
@@ -229,7 +231,7 @@ def test_a_lock_that_was_removed_is_taken_again(tmp_path: Path, caplog: pytest.L
         [sys.executable, "-c", other, str(path)], capture_output=True, text=True, check=False
     )
     assert "taken: " in found.stderr
-    path.unlink()
+    locked.unlink()
     keep = f"{other}; print('mine', flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", keep, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
