@@ -300,9 +300,8 @@ def check_command(command: str) -> None:
 def test_options_have_their_present_names() -> None:
     folders = ("examples", "benchmarks", "tests/trust")
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    scripts = (
-        "".join(map(read, paths)) + '"--logdir" "--help" "--system" "--create-home" "--home-dir" "--now"'
-    )
+    others = "--logdir --help --system --create-home --home-dir --now --token-limit --time-limit"
+    scripts = "".join([*map(read, paths), *(f'"{option}"' for option in others.split())])  # of other programs
     for page in PAGES:
         if page.name == "changes.md":  # which has the former names
             continue
