@@ -84,9 +84,9 @@ def other_games() -> None:
         client.close()
     with openenv_server("--observations", "delta") as address:
         environment = BuilderEnvironment(RemoteGame(address))
-        told = environment.reset(seed=4)
-        while told != OVER:
-            told = environment.build(edits_of(told))
+        seen = environment.reset(seed=4)
+        while seen != OVER:
+            seen = environment.build(edits_of(seen))
         assert abs(environment.get_reward() - 1) < 1e-9
 
 

@@ -114,7 +114,7 @@ class Misbehaviour:
 
     status, headers, body: sent as they are; body None: a proper reply. stall_s: before anything. drip_s: between the
     bytes of the body. cut: only so many bytes of it. chunked, gzipped: the form in which it is sent. reset: the
-    connection is reset. text: what the model says. usage: what is told about tokens, instead of the truth. at_once: not
+    connection is reset. text: what the model says. usage: what is said about tokens, instead of the truth. at_once: not
     streamed, even where that was asked for. head_drip_s: between headers that do not end.
     """
 

@@ -223,23 +223,23 @@ def test_the_wheel_imports(root: Path, wheel: Path, tmp_path: Path) -> None:
 def test_the_metadata_says_what_an_index_asks_for(root: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        told = importlib.metadata.PathDistribution(
+        metadata = importlib.metadata.PathDistribution(
             zipfile.Path(archive, name.rpartition("/")[0] + "/")
         ).metadata
         assert {"LICENSE"} <= {path.rpartition("/")[2] for path in archive.namelist()}
-    assert told["Name"] == "iglu_marl"
-    assert told["Version"] == iglu_marl.__version__
-    assert told["Requires-Python"] == ">=3.10"
-    assert told["License-Expression"] == "MIT"
-    assert told["Description-Content-Type"] == "text/markdown"
-    shown = (told.get_payload() or told["Description"]).strip()
+    assert metadata["Name"] == "iglu_marl"
+    assert metadata["Version"] == iglu_marl.__version__
+    assert metadata["Requires-Python"] == ">=3.10"
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    shown = (metadata.get_payload() or metadata["Description"]).strip()
     described = runpy.run_path(str(root / "setup.py"))["described"]
     readme = (root / "README.md").read_text("utf-8")
     assert shown == described(readme, None, iglu_marl.__version__).strip()
     tables = project(root)["project"]
-    assert set(told.get_all("Provides-Extra")) == set(tables["optional-dependencies"])  # type: ignore[index]
-    assert "Typing :: Typed" in told.get_all("Classifier")
-    core = [entry for entry in told.get_all("Requires-Dist") if "extra ==" not in entry]
+    assert set(metadata.get_all("Provides-Extra")) == set(tables["optional-dependencies"])  # type: ignore[index]
+    assert "Typing :: Typed" in metadata.get_all("Classifier")
+    core = [entry for entry in metadata.get_all("Requires-Dist") if "extra ==" not in entry]
     assert sorted(entry.lower() for entry in core) == sorted(
         entry.lower()
         for entry in tables["dependencies"]  # type: ignore[index]
@@ -263,14 +263,14 @@ def test_links_of_the_package_page_are_absolute_once_there_is_a_home(root: Path)
     assert not re.search(r"\]\((?!https://|#)", described(readme, "https://home/it", "1.2"))
 
 
-def test_the_version_is_the_same_wherever_it_is_told(root: Path) -> None:
-    told = {
+def test_the_version_is_the_same_wherever_it_stands(root: Path) -> None:
+    patterns = {
         "README.md": rf"^version {re.escape(iglu_marl.__version__)} ·",
         "CITATION.cff": rf"^version: {re.escape(iglu_marl.__version__)}$",
         "docs/citing.md": rf"version=\{{{re.escape(iglu_marl.__version__)}\}}",
         "CHANGELOG.md": rf"^## \[{re.escape(iglu_marl.__version__)}\]",
     }
-    for name, pattern in told.items():
+    for name, pattern in patterns.items():
         assert re.search(pattern, (root / name).read_text("utf-8"), re.MULTILINE), name
 
 

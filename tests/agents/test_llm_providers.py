@@ -178,7 +178,7 @@ def test_each_kind_of_server_answers(name: str, server: LLMServer, monkeypatch: 
     assert (reply.failure, reply.detail, reply.text.strip('"'), reply.sent) == (None, "", "Hello there.", 1)
     assert reply.left_out == left_out
     assert (reply.completion_tokens > 100) == (name == "llama.cpp"), (
-        "a server that tells no usage counts as the most"
+        "a server that gives no usage counts as the most"
     )
 
 

@@ -42,7 +42,7 @@ def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
 
 
 @cache
-def told(what: str) -> dict[str, Any]:
+def answer_of(what: str) -> dict[str, Any]:
     """The answer of in_rllib.py."""
     done = run("tests/in_rllib.py", what)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -52,7 +52,7 @@ def told(what: str) -> dict[str, Any]:
 
 def test_rllib_trains_a_policy_for_each_role() -> None:
     """rllib_two_agents: RLlib's check of the environment, and an iteration of PPO with two env runners."""
-    answer = told("training")
+    answer = answer_of("training")
     assert answer["spaces"] == {"architect_0": "MultiDiscrete([5 5])", "builder_0": "Discrete(7)"}
     assert answer["steps"] >= 200
     assert answer["runners"] == 2
@@ -64,7 +64,7 @@ def test_rllib_trains_a_policy_for_each_role() -> None:
 
 def test_rllib_plays_teams() -> None:
     """Its check of every kind of team, and an iteration of PPO of two architects and two builders."""
-    answer = told("teams")
+    answer = answer_of("teams")
     assert answer["checked"] == ["1x2", "2x1", "2x2", "1x3", "craft", "division", "assistant", "relay"]
     assert answer["agents"] == ["architect_0", "architect_1", "builder_0", "builder_1"]
     assert all(steps >= 120 for steps in answer["learned"].values()), "two agents a policy"
@@ -72,7 +72,7 @@ def test_rllib_plays_teams() -> None:
 
 def test_rllib_takes_the_levels_of_teams() -> None:
     """Its check of each level as it is, and a random game."""
-    steps = told("levels")["steps"]
+    steps = answer_of("levels")["steps"]
     assert set(steps) == {"team-divide-v2", "team-relay-v2", "team-sides-v2", "team-assist-v2"}
     assert all(1 <= count <= 3 for count in steps.values())
 
@@ -96,4 +96,4 @@ def test_rllib_pins_a_gymnasium_that_is_supported() -> None:
         *("tests/envs/test_contracts.py", "tests/envs/test_wrappers.py", "tests/envs/test_vector.py"),
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    assert told("levels")["gymnasium"].startswith("1.2.")
+    assert answer_of("levels")["gymnasium"].startswith("1.2.")

@@ -20,21 +20,21 @@ TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
 TASK = Task("", blocks_to_grid(TOWER), task_id="tower")
 
 
-def right_edits(told: str) -> list[dict[str, Any]]:
-    """What a builder does that reads the newest message in what it is told."""
-    order = obedient([{"content": "You are the builder"}, {"content": told}])
+def right_edits(seen: str) -> list[dict[str, Any]]:
+    """What a builder does that reads the newest message in what it sees."""
+    order = obedient([{"content": "You are the builder"}, {"content": seen}])
     edits: list[dict[str, Any]] = json.loads(order.partition("```json")[2].strip("` \n"))["edits"]
     return edits
 
 
 def test_a_game_by_calls_of_tools() -> None:
     environment = BuilderEnvironment(tasks=[TASK])
-    told = environment.reset(seed=1, prompt=[])
+    seen = environment.reset(seed=1, prompt=[])
     assert environment.get_reward() == 0
     for _ in range(3):
-        assert told != OVER
-        told = environment.build(right_edits(told))
-    assert told == OVER
+        assert seen != OVER
+        seen = environment.build(right_edits(seen))
+    assert seen == OVER
     assert environment.get_reward() == pytest.approx(1)
     assert environment.build([]) == OVER
     assert environment.get_reward() == pytest.approx(1)
@@ -44,9 +44,9 @@ def test_a_game_by_calls_of_tools() -> None:
 
 def test_an_architect_by_calls_of_tools() -> None:
     environment = ArchitectEnvironment(tasks=[TASK], show_changes=True)
-    told = environment.reset(seed=1)
-    while told != OVER:
-        told = environment.speak(architect_says(told))
+    seen = environment.reset(seed=1)
+    while seen != OVER:
+        seen = environment.speak(architect_says(seen))
     assert environment.get_reward() == pytest.approx(1)
 
 
@@ -54,9 +54,9 @@ def test_two_models_learn_together_each_by_its_own_reward() -> None:
     """The other role is another model's, whose words cost it alone."""
     options: dict[str, Any] = {"tasks": [TASK], "show_changes": True, "word_cost": 0.01}
     builder = BuilderEnvironment(other=lambda chat: architect_says(chat[-1]["content"]), **options)
-    told, words = builder.reset(seed=1), 0
-    while told != OVER:
-        told = builder.build(right_edits(told))
+    seen, words = builder.reset(seed=1), 0
+    while seen != OVER:
+        seen = builder.build(right_edits(seen))
     assert builder.get_reward() == pytest.approx(1), "its edits are no words"
 
     def other(chat: list[dict[str, Any]]) -> str:
@@ -65,11 +65,11 @@ def test_two_models_learn_together_each_by_its_own_reward() -> None:
         return json.dumps({"edits": right_edits(chat[-1]["content"]), "say": ""})
 
     architect = ArchitectEnvironment(other=other, **options)
-    told = architect.reset(seed=1)
-    while told != OVER:
-        said = architect_says(told)
+    seen = architect.reset(seed=1)
+    while seen != OVER:
+        said = architect_says(seen)
         words += len(said.split())
-        told = architect.speak(said)
+        seen = architect.speak(said)
     assert architect.get_reward() == pytest.approx(1 - 0.01 * words)
     rules = rows([0], BuilderEnvironment, other=other, **options)[0]["prompt"][0]["content"]
     assert "You are the builder" in rules

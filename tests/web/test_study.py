@@ -446,9 +446,9 @@ def test_the_study_of_the_page_can_be_taken(tmp_path: Path, folder: Path) -> Non
         assert ask(client, "enter", token=token)["practice"]
         with joined(client, ask(client, "game", token=token)["play"]) as player:
             player.until("status", state="playing")
-        told = ask(client, "enter", token=token)
-        assert told["game"] == 1
-        assert told["practice"]  # it was left, and is played again
+        stage = ask(client, "enter", token=token)
+        assert stage["game"] == 1
+        assert stage["practice"]  # it was left, and is played again
     done = CliRunner().invoke(command, ["study", "forget", str(study), "me", "--folder", str(folder)])
     assert done.exit_code == 0, done.output
 

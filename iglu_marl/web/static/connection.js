@@ -5,7 +5,7 @@ const CONNECT_MS = 8000, LOOK_MS = 500, AGAIN_MS = 1000;
 const HEARD = 1000;  // the code with which the server closes the connection of somebody who leaves
 const TAB = "iglu-marl-tab", OUTBOX = "iglu-marl-outbox ";
 
-/** A name of this tab that survives a reload: the server tells a return from a second tab by it. */
+/** A name of this tab that survives a reload: by it the server knows a return from a second tab. */
 function tab() {
   const name = sessionStorage.getItem(TAB) || Math.random().toString(36).slice(2);
   sessionStorage.setItem(TAB, name);
