@@ -84,6 +84,7 @@ WITHOUT_SNIPPETS = {
     "docs/compatibility.md",
     "docs/environments/silent-builder-visual.md",
     "docs/gallery.md",
+    "docs/glossary.md",
     "docs/learning.md",
     "docs/pov_builder.md",
     "docs/games.md",
@@ -96,6 +97,8 @@ EXTRAS = {
     "docs/browser.md": ("web", "starlette"),
     "docs/frameworks.md": ("rl", "stable_baselines3", "torchrl"),
     "docs/offline.md": ("minari", "minari", "h5py"),
+    "docs/tutorials/pairs-and-teams.md": ("rl", "torch"),
+    "docs/tutorials/ppo.md": ("rl", "stable_baselines3"),
     "docs/text.md": ("pretrained", "transformers", "all_minilm_l6_v2"),
 }  # what the snippets of a page import besides, after its name in `IGLU_MARL_REQUIRE`
 PYTHONS = {

@@ -23,6 +23,7 @@ from iglu_marl.rendering.ui.layers import ImageLayer, Layer, SceneLayer, scaled
 from iglu_marl.rendering.ui.widgets import Pairs
 
 WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
+ONLOOKER_TEXT = 1.5  # scale of the words beside the widgets: films are watched in small
 CHAT_HEIGHT = 0.24  # share of the window's height
 
 
@@ -219,7 +220,7 @@ def _onlooker_boxes(canvas: _Canvas) -> tuple[Box, Box, Box, Box]:
     if canvas.width > 1.15 * canvas.height:
         tall = (bottom - top - gap) // 2
         left = right - min(round(0.36 * canvas.width), round(1.35 * tall))
-        talk = bottom - round(0.26 * (bottom - top))
+        talk = bottom - round(0.34 * (bottom - top))
         build, target = _box(left, top, right, top + tall), _box(left, bottom - tall, right, bottom)
         return _box(gap, top, left - gap, talk - gap), build, target, _box(gap, talk, left - gap, bottom)
     wide, talk = (right - 2 * gap) // 2, bottom - round(0.18 * canvas.height)
@@ -252,7 +253,7 @@ def onlooker_screen(
     canvas.orbit("Build", build, architect)
     canvas.orbit("Target", target, architect)
     wide, high = talk[2] - talk[0], talk[3] - talk[1]
-    canvas.put(widgets.chat(builder.dialogue, wide, high, u), talk[0], talk[1])
+    canvas.put(widgets.chat(builder.dialogue, wide, high, ONLOOKER_TEXT * u), talk[0], talk[1])
     free = canvas.progress(architect)
     for count in range(len(builder.facts)):  # the last facts matter most
         plate = widgets.facts(builder.facts[count:], u)
