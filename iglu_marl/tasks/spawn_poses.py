@@ -11,7 +11,7 @@ from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, BlockGrid, in_zone
 from iglu_marl.core.pose import Pose, as_pose
 from iglu_marl.core.task import Task, of_task
 from iglu_marl.tasks.named import as_source
-from iglu_marl.tasks.source import StatefulSources, TaskSource, sample_task
+from iglu_marl.tasks.source import TaskSource, sample_task
 
 MAX_DRAWS = 1000
 """`SpawnPoses` raises an error after this number of poses in a row inside starting blocks."""
@@ -65,7 +65,6 @@ class SpawnPoses(TaskSource):
                 as_pose(end)
             except PoseError as error:
                 raise TaskError(f"SpawnPoses: {error}") from None
-        self._within = StatefulSources((self.source,))
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """Sample a task and its pose."""
@@ -87,18 +86,6 @@ class SpawnPoses(TaskSource):
         raise TaskError(
             f"{MAX_DRAWS} poses in a row in {self!r} were inside starting blocks{of_task(task.task_id)}"
         )
-
-    def get_state(self) -> tuple[Any, ...]:
-        """Return the states of the sources within."""
-        return self._within.get_state()
-
-    def check_state(self, state: Any) -> None:
-        """Raise `StateError` unless this is a state of this source."""
-        self._within.check_state(state)
-
-    def set_state(self, state: tuple[Any, ...]) -> None:
-        """Restore a state of `get_state`."""
-        self._within.set_state(state)
 
     def __repr__(self) -> str:
         return f"SpawnPoses({self.source!r:.80}, {tuple(self.low)} to {tuple(self.high)})"

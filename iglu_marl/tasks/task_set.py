@@ -55,18 +55,16 @@ class _Found:
             self.structures.setdefault(key, structure)
         self.places.append(str(path))
 
-    def add_corpus(
-        self, path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, follow_links: bool
-    ) -> None:
+    def add_corpus(self, path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> None:
         from iglu_marl.data.mdc.corpus import Corpus
         from iglu_marl.data.mdc.dataset import session_task
         from iglu_marl.data.packs.archive import Pack
         from iglu_marl.data.packs.store import find_pack, local_pack
 
         if fetch or path is not None:
-            pack: Pack | None = find_pack("mdc", path, fetch, follow_links=follow_links)
+            pack: Pack | None = find_pack("mdc", path, fetch)
         else:
-            pack = local_pack("mdc", None, follow_links)
+            pack = local_pack("mdc")
         if pack is None:
             return
         with pack:
@@ -82,7 +80,7 @@ class _Found:
         self.places.append(corpus.location)
 
 
-def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, follow_links: bool) -> _Found:
+def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> _Found:
     found = _Found()
     if path is not None and Path(path).suffix.lower() == ".json":
         found.add_file(Path(path))
@@ -93,7 +91,7 @@ def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, fol
         else sorted(usable_path(path, named=False).glob("structures*.json"))
     )
     try:
-        found.add_corpus(path, keys, fetch, follow_links)
+        found.add_corpus(path, keys, fetch)
     except DataError as error:
         raise DataError(
             f"the structures of the Minecraft Dialogue Corpus are not available: {error}\nEither {_WHERE}"
@@ -121,7 +119,6 @@ class TaskSet(GroupedSource):
         dialog: one task per session, with its dialogue; otherwise, and for structures without sessions, one task
             without dialogue per structure.
         fetch: whether the corpus may be downloaded.
-        follow_links: follow links in a folder.
 
     Raises:
         TaskError: if an id does not exist.
@@ -140,7 +137,6 @@ class TaskSet(GroupedSource):
         target: Literal["gold", "final"] = "gold",
         dialog: bool = True,
         fetch: bool = False,
-        follow_links: bool = False,
     ) -> None:
         keys = [preset] if isinstance(preset, str) else list(preset)
         for key in keys:
@@ -148,7 +144,7 @@ class TaskSet(GroupedSource):
                 raise TaskError(f"there is no task {key!r} in the list, expected ids C1..C{len(LISTED)}")
         if target not in ("gold", "final"):
             raise ConfigError(f"target is {target!r}, expected 'gold' or 'final'")
-        found = _find(path, keys, fetch, follow_links)
+        found = _find(path, keys, fetch)
         known = found.structures if target == "gold" else {**found.finals, **found.without_session}
         missing = [key for key in keys if key not in known]
         if missing:

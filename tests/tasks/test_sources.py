@@ -22,7 +22,6 @@ from iglu_marl.envs.language import LanguageGoal
 from iglu_marl.evaluation import tasks_of
 from iglu_marl.tasks import (
     BundledTasks,
-    Curriculum,
     CustomTasks,
     RandomTasks,
     SessionTasks,
@@ -364,7 +363,6 @@ def games_of(tasks):
     game.reset(seed=0)
     yield game.tasks[0]
     yield SpawnPoses(tasks).sample(rng()).replace(pose=None)
-    yield Curriculum([tasks]).sample(rng())
 
 
 GAME_COLUMNS = "GameId,InitializedWorldPath,InputInstruction,IsInstructionClear,Partition"

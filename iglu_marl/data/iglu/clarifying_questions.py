@@ -46,13 +46,13 @@ class QuestionSkip(SkipReason):
 
 
 def _table_of(
-    path: str | os.PathLike[str] | None, name: str, fetch: bool, follow_links: bool, report: Report[Any]
+    path: str | os.PathLike[str] | None, name: str, fetch: bool, report: Report[Any]
 ) -> tuple[bytes, str]:
     """Return the contents and the place of a table: a CSV file, or the file `name` in a pack."""
     if path is not None and Path(path).suffix.lower() == ".csv":
         file = Path(path).expanduser()
         return read_file(file, TABLE_LIMIT), str(file)
-    with find_pack(PACK, path, fetch, follow_links=follow_links) as pack:
+    with find_pack(PACK, path, fetch) as pack:
         report.files += pack.left_out
         return pack.read(name, TABLE_LIMIT), f"{pack.location}: {name}"
 
@@ -62,7 +62,6 @@ def question_bank(
     report: Report[QuestionSkip] | None = None,
     *,
     fetch: bool = True,
-    follow_links: bool = False,
 ) -> Mapping[str, str]:
     """Return the texts of the questions by id (`"q_149"`), in the order of the file; read-only.
 
@@ -71,7 +70,7 @@ def question_bank(
     damaged.
     """
     report = Report() if report is None else report
-    table, place = _table_of(path, BANK, fetch, follow_links, report)
+    table, place = _table_of(path, BANK, fetch, report)
     bank: dict[str, str] = {}
     for name, text in read_table(table, BANK_COLUMNS, _question, report, QuestionSkip.BAD_BANK_ROW, place):
         if bank.setdefault(name, text) != text:
@@ -90,7 +89,6 @@ def clarifying_questions(
     report: Report[SingleturnSkip] | None = None,
     *,
     fetch: bool = True,
-    follow_links: bool = False,
 ) -> list[Game]:
     """Return the games in the order of the table, each once: instruction, clear or not, question, candidates.
 
@@ -98,7 +96,7 @@ def clarifying_questions(
     in `report`. Raises `DataError` if the table is missing or damaged, or lacks a column.
     """
     report = Report() if report is None else report
-    table, place = _table_of(path, TABLE, fetch, follow_links, report)
+    table, place = _table_of(path, TABLE, fetch, report)
     columns = (*COLUMNS, "ClarifyingQuestion", "qrel", "qbank")
     games: dict[str, Game] = {}
     for game in read_games(table, report, place, columns):

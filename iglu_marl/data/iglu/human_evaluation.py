@@ -138,7 +138,7 @@ class _NoTableError(DataError):
     """A folder or zip does not have the table."""
 
 
-def _at(path: Path, follow_links: bool = False) -> tuple[Pack, str]:
+def _at(path: Path) -> tuple[Pack, str]:
     """Return the pack with the table, and the table's name in it: `path` may be a CSV file, a folder or a zip.
 
     Raises `_NoTableError` for a folder or zip without the table.
@@ -147,7 +147,7 @@ def _at(path: Path, follow_links: bool = False) -> tuple[Pack, str]:
         raise DataError(f"{path} does not exist; expected {FEEDBACK}, or a folder or zip with it")
     if path.suffix.lower() == ".csv":
         return open_files(path.parent, (path.name, GAMES, TASKS)), path.name
-    pack = open_pack(path, follow_links)
+    pack = open_pack(path)
     folders = [name.removesuffix(FEEDBACK) for name in pack.names() if f"/{name}".endswith(f"/{FEEDBACK}")]
     if not folders:
         raise _NoTableError(f"{path} has no {FEEDBACK} in it{pack.links}")
@@ -173,22 +173,19 @@ def _anywhere(fetch: bool) -> tuple[Pack, str]:
         ) from None
 
 
-def human_evaluation(
-    path: str | os.PathLike[str] | None = None, *, fetch: bool = True, follow_links: bool = False
-) -> HumanEvaluation:
+def human_evaluation(path: str | os.PathLike[str] | None = None, *, fetch: bool = True) -> HumanEvaluation:
     """Read the human evaluation of the agents of IGLU 2022.
 
     Args:
         path: `human_agent_feedback.csv`, or a folder or zip with it; by default `IGLU_DATA_PATH`, else the user's
             folder of packs, else it is fetched with the single-turn data.
         fetch: whether data may be downloaded.
-        follow_links: follow the links in a folder given as `path`.
 
     Raises:
         DataError: if there is no table, or it is damaged.
 
     """
-    pack, name = _anywhere(fetch) if path is None else _at(Path(path).expanduser(), follow_links)
+    pack, name = _anywhere(fetch) if path is None else _at(Path(path).expanduser())
     with pack:
         location = f"{pack.location}: {pack.root}{name}"
         report: Report[Any] = Report(files=pack.left_out)

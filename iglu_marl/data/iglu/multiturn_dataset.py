@@ -145,7 +145,6 @@ class MultiturnDataset(Dataset):
             utterances. A step with an empty world is merged into the next one.
         ids: color ids of the grids, "iglu" or "iglu2022".
         fetch: whether the pack may be downloaded.
-        follow_links: see `find_pack`.
         progress: whether to show a progress bar.
 
     Raises:
@@ -165,13 +164,12 @@ class MultiturnDataset(Dataset):
         dialogs: bool = True,
         ids: str = "iglu",
         fetch: bool = True,
-        follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         self.dataset_version = check_version(dataset_version)
         check_option("ids", ids, ID_TABLES)
         options = check_task_options(task_kwargs, ("invariant", "progressive"))
-        with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
+        with find_pack(PACK, path, fetch, progress=progress) as pack:
             self.location = pack.location
             if dialogs and not pack.has(TABLE):
                 raise _no_table(pack)

@@ -67,7 +67,6 @@ class CDMDataset(Dataset):
         upstream_rules: the rules of the upstream loader: whole sessions, final worlds, without the layer Y = 9.
         structures: ids such as "C73" (default: all).
         fetch: whether the pack may be downloaded.
-        follow_links: see `find_pack`.
         progress: whether to show a progress bar.
 
     Raises:
@@ -87,7 +86,6 @@ class CDMDataset(Dataset):
         upstream_rules: bool = False,
         structures: str | Iterable[str] | None = None,
         fetch: bool = True,
-        follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         self.dataset_version = check_version(dataset_version)
@@ -102,9 +100,7 @@ class CDMDataset(Dataset):
             raise ConfigError("target is 'gold', expected 'final' with upstream_rules")
         allowed = ("invariant", "progressive") if self.mode == "turns" else ("invariant",)
         self.task_kwargs = check_task_options(task_kwargs, allowed)
-        self.corpus = Corpus.open(
-            path, structures=structures, fetch=fetch, follow_links=follow_links, progress=progress
-        )
+        self.corpus = Corpus.open(path, structures=structures, fetch=fetch, progress=progress)
         self.location, self._report = self.corpus.location, self.corpus.report()
         self.left_out: list[str] = []  # sessions without a block in their target
         self.tasks = {}
