@@ -49,7 +49,7 @@ from iglu_marl.data import (
 )
 from iglu_marl.data.iglu.action_log import read_action_log
 from iglu_marl.data.iglu.human_evaluation import COLUMNS as FEEDBACK_COLUMNS
-from iglu_marl.data.packs.archive import MemberError, Unsafe, open_pack
+from iglu_marl.data.packs.archive import Unsafe
 from iglu_marl.data.report import Report
 from iglu_marl.data.task_files import OwnTasks
 from iglu_marl.evaluation.action_prediction import KINDS, Prediction

@@ -102,13 +102,14 @@ def _report_skips(made: Iterable[Episode], report: Report[LogSkip]) -> Iterator[
 @lru_cache(maxsize=1)
 def _env(pov_size: tuple[int, int] | None) -> GridworldEnv:
     """Return the environment of the episodes, one per process: a builder that flies, without limits."""
+    pictures: dict[str, Any] = {} if pov_size is None else {"pov_size": pov_size}
     return GridworldEnv(
         "continuous",
-        builder_sees=(*("pov",) * (pov_size is not None), *STATE_SIGHTS),
+        builder_sees=(*("pov",) * bool(pictures), *STATE_SIGHTS),
         target_in_obs=True,
-        pov_size=pov_size or (64, 64),
         max_steps=None,
         dialog_length=DIALOG_LENGTH,
+        **pictures,
     )
 
 

@@ -22,7 +22,7 @@ from iglu_marl.core.controls import at_rest
 from iglu_marl.core.errors import AgentError, ConfigError, DataError, IgluMarlError
 from iglu_marl.core.extras import extra
 from iglu_marl.envs.two_agent import BUILDER, ROLES
-from iglu_marl.recording.games import GAME_KEYS, with_sights
+from iglu_marl.recording.games import GAME_KEYS, make_game, with_sights
 from iglu_marl.recording.reading import Recording, read_recording
 from iglu_marl.recording.replaying import replay
 
@@ -78,7 +78,7 @@ def write_minari(
         games = [
             dataclasses.replace(game, header=header) for game, header in zip(games, headers, strict=True)
         ]
-    env = games[0].make_env(vocabulary=vocabulary)
+    env = make_game(games[0].header, vocabulary=vocabulary)
     env.config.check_pair("write_minari")
     observation_space, action_space = env.observation_space, env.action_space
     if games[0].view != "single":
