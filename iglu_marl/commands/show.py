@@ -13,7 +13,6 @@ import numpy as np
 from typer import Argument, CallbackParam, Option
 
 from iglu_marl.commands import options as opt
-from iglu_marl.commands.corpora import CORPORA, open_corpus
 from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import check_writable, made_folder
@@ -28,7 +27,6 @@ PAGE, VIDEOS = ".html", (".mp4", ".gif")
 OF_GAMES = (".png", *VIDEOS, PAGE)
 # What is shown, and the options that have an effect on it, besides `output` and `as_json`.
 EFFECTS: dict[str, frozenset[str]] = {
-    "a dataset": frozenset(("data", "structure", "overwrite")),
     "a recording": frozenset(("episode",)),
     "a session": frozenset(("data",)),
     "a file's structure": frozenset(("width",)),
@@ -39,7 +37,7 @@ SESSION = re.compile(r"B\d+-A\d+-C\d+-\d+")  # a name in the Minecraft Dialogue 
 
 
 def _writable(_: CallbackParam, output: Path) -> Path:
-    return check_writable(output, ConfigError, folder=not output.suffix, parents=True)
+    return check_writable(output, ConfigError, parents=True)
 
 
 def show(
@@ -49,8 +47,7 @@ def show(
             metavar="SOURCE",
             help="A structure (kite, C7), a task of --task-source, a structure's file (.vox, .schem; FILE:scale or "
             "FILE:crop: fitted), a recording (.jsonl), a "
-            "person's session (a world file, PACK/MEMBER, or a session of the Minecraft Dialogue Corpus), "
-            f"or a dataset ({', '.join(CORPORA)}).",
+            "person's session (a world file, PACK/MEMBER, or a session of the Minecraft Dialogue Corpus).",
             autocompletion=opt.a_structure,
         ),
     ],
@@ -59,7 +56,7 @@ def show(
         Option(
             "--output",
             "-o",
-            help="Picture (.png), video (.mp4, .gif) or page (.html); for a dataset, a folder of pages.",
+            help="Picture (.png), video (.mp4, .gif) or page (.html).",
             callback=_writable,
         ),
     ],
@@ -85,8 +82,6 @@ def show(
     episode: opt.Episode = 0,
     controls: opt.ScriptedControls = "walking",
     seed: opt.Seed = 0,
-    structure: opt.Structures = None,
-    overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
     """Show SOURCE as a picture, video or page: the ending of the file decides.
@@ -106,16 +101,11 @@ def show(
         "episode": episode,
         "controls": controls,
         "seed": seed,
-        "structure": structure,
-        "overwrite": overwrite,
     }
     for name, value in given.items():
         default = signature(show).parameters[name].default
         option = "--task-source" if name == "tasks" else f"--{name.replace('_', '-')}"
         opt.expect(option, value, value == default or name in EFFECTS[kind], f"none: no effect on {kind}")
-    if source in CORPORA:
-        show_dataset(source, output, data, structure, overwrite, as_json)
-        return
     expect_file(output, *OF_GAMES)
     made_folder(output.parent)
     if kind == "a recording":
@@ -143,8 +133,6 @@ def show(
 def _kind_of(source: str, output: Path) -> str:
     """Return what is shown, a key of `EFFECTS`."""
     ending = output.suffix.lower()
-    if source in CORPORA:
-        return "a dataset"
     if os.path.isfile(source) and source.lower().endswith(".jsonl"):
         return "a recording"
     file = source.rpartition(":")[0] or source
@@ -159,33 +147,6 @@ def expect_file(output: Path, *endings: str) -> None:
     """Raise `ConfigError` unless a file has one of some endings."""
     expected = f"a file that ends in {', '.join(endings)}"
     opt.expect("--output", output, output.suffix.lower() in endings, expected)
-
-
-def show_dataset(
-    source: str, output: Path, data: Path | None, structures: list[str] | None, overwrite: bool, as_json: bool
-) -> None:
-    """Write a dataset as a folder of pages."""
-    from iglu_marl.data import MultiturnDataset, bundled
-    from iglu_marl.recording.corpus_films import write_corpus_pages
-
-    opt.expect("--output", output, not output.suffix, "a folder: a dataset becomes a folder of pages")
-    if source == "bundled":
-        corpus: Any = MultiturnDataset(path=str(bundled.files()))
-    else:
-        corpus = open_corpus(source, data)
-    facts = write_corpus_pages(
-        source,
-        corpus,
-        output,
-        path=data,
-        structures=structures or (),
-        overwrite=overwrite,
-        progress=False if as_json else None,
-    )
-    if not print_json(as_json, facts):
-        left_out = len(facts["left_out"])
-        without = f"; {left_out} without poses are left out" if left_out else ""
-        text_console().print(f"Written: {facts['sessions']} sessions{without}. Open {facts['file']}")
 
 
 def _show_recording(source: Path, output: Path, episode: int, as_json: bool) -> dict[str, Any]:

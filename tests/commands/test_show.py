@@ -227,8 +227,6 @@ def test_a_session_of_the_corpus_becomes_a_video(shared: Path) -> None:
         ("mine.json -o a.html", DataError, "mine.json has no worldEndingState.blocks"),
         ("x --task-source mine.json -o a.png", ConfigError, "C7, two"),
         ("x --task-source gone.json -o a.png", ConfigError, "gone.json"),
-        ("bundled -o pages --seed 3", ConfigError, "--seed is 3, expected none: no effect on a dataset"),
-        ("bundled -o a.png", ConfigError, "--output is 'a.png', expected a folder"),
     ],
 )
 def test_what_is_wrong_is_named(words: str, error: type[Exception], message: str) -> None:

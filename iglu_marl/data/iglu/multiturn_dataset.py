@@ -13,7 +13,7 @@ from typing import Any
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
+from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, BlockGrid
 from iglu_marl.core.task import ID_TABLES, Subtasks, Task
 from iglu_marl.core.text import natural_key
 from iglu_marl.data.dataset import Dataset, Record, changes, check_task_options, check_version
@@ -198,7 +198,7 @@ class MultiturnDataset(Dataset):
             raise DataError(f"{self.location} has no usable session: {self._report}{self._report.example}")
         if ids == "iglu2022":
             self.tasks = {
-                name: [_in_2022_ids(session) for session in sessions] for name, sessions in self.tasks.items()
+                name: [in_ids(session, ids) for session in sessions] for name, sessions in self.tasks.items()
             }
 
     def _read_worlds_only(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
@@ -252,8 +252,12 @@ def _clear(session: Subtasks, turn: int) -> bool | None:
     return not any(utterance.role is Role.BUILDER for utterance in dialogue) if dialogue else None
 
 
-def _in_2022_ids(session: Subtasks) -> Subtasks:
-    table, start = IGLU2022_ID_OF_IGLU, session.starting_grid
+def in_ids(session: Subtasks, ids: str) -> Subtasks:
+    """Return a session with its grids in these color ids, "iglu" or "iglu2022"."""
+    if (session.ids or "iglu") == ids:
+        return session
+    table = IGLU2022_ID_OF_IGLU if ids == "iglu2022" else IGLU_ID_OF_IGLU2022
+    start = session.starting_grid
     return Subtasks(
         session.turns,
         [table[world] for world in session.structures],
@@ -262,6 +266,6 @@ def _in_2022_ids(session: Subtasks) -> Subtasks:
         progressive=session.progressive,
         invariant=session.invariant,
         task_id=session.task_id,
-        ids="iglu2022",
+        ids=ids,
         structure=session.structure,
     )
