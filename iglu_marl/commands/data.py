@@ -124,9 +124,6 @@ def _contents(info: PackInfo, pack: Pack) -> dict[str, Any]:
 def show_pack(
     name: PackName,
     path: PackPath = None,
-    statistics: Annotated[
-        bool, Option("--statistics", help="Also count tasks, utterances, words and blocks.")
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the licence, citation and contents of a pack.
@@ -139,14 +136,8 @@ def show_pack(
     if pack is not None:
         with pack:
             facts |= _contents(info, pack)
-    if statistics and pack is not None:
-        from iglu_marl import data
-        from iglu_marl.commands.corpora import open_corpus
-
-        facts["statistics"] = data.statistics(open_corpus(name, path))
     if print_json(as_json, facts):
         return
-    facts |= facts.pop("statistics", {})
     table = Table(Column(no_wrap=True), Column(overflow="fold"), title=info.title, show_header=False)
     for key, value in facts.items():
         if value not in (None, "", {}, []):

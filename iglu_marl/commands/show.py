@@ -30,8 +30,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "a recording": frozenset(("episode",)),
     "a session": frozenset(("data",)),
     "a file's structure": frozenset(("width",)),
-    "a structure's picture": frozenset(("view", "before", "width", "tasks", "data")),
-    "a structure's game": frozenset(("tasks", "data", "controls", "seed")),
+    "a structure": frozenset(("view", "before", "width", "tasks", "data")),
 }
 SESSION = re.compile(r"B\d+-A\d+-C\d+-\d+")  # a name in the Minecraft Dialogue Corpus
 
@@ -80,13 +79,9 @@ def show(
     tasks: opt.TaskSource = None,
     data: opt.PackPath = None,
     episode: opt.Episode = 0,
-    controls: opt.ScriptedControls = "walking",
-    seed: opt.Seed = 0,
     as_json: opt.Json = False,
 ) -> None:
-    """Show SOURCE as a picture, video or page: the ending of the file decides.
-
-    A video or page of a structure is a new game of the scripted agents, who build it.
+    """Show SOURCE as a picture, video or page: the ending of the file decides. A structure is a picture.
 
     Examples: iglu-marl show kite -o kite.png; iglu-marl show games.jsonl --episode 2 -o game.html; iglu-marl show
     bundled/builder-data/1-bridge/step-2 -o session.mp4
@@ -99,14 +94,15 @@ def show(
         "tasks": tasks,
         "data": data,
         "episode": episode,
-        "controls": controls,
-        "seed": seed,
     }
     for name, value in given.items():
         default = signature(show).parameters[name].default
         option = "--task-source" if name == "tasks" else f"--{name.replace('_', '-')}"
         opt.expect(option, value, value == default or name in EFFECTS[kind], f"none: no effect on {kind}")
-    expect_file(output, *OF_GAMES)
+    if kind in ("a recording", "a session"):
+        expect_file(output, f"a file that ends in {', '.join(OF_GAMES)}", *OF_GAMES)
+    else:
+        expect_file(output, f".png for {kind}; `iglu-marl demo --task` plays and shows a game", ".png")
     made_folder(output.parent)
     if kind == "a recording":
         facts = _show_recording(Path(source), output, episode, as_json)
@@ -120,10 +116,8 @@ def show(
         facts["recorded_s"] = round(film.scenes[-1].time_s - film.scenes[0].time_s, 1)
     elif kind == "a file's structure":
         facts = _draw_import(source, output, width)
-    elif kind == "a structure's picture":
-        facts = _draw(source, output, view or "sheet", before, width, tasks, data)
     else:
-        facts = _show_game(source, output, tasks, data, controls, seed, as_json)
+        facts = _draw(source, output, view or "sheet", before, width, tasks, data)
     facts["file"] = str(output)
     if not print_json(as_json, facts):
         shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items() if key != "file")
@@ -140,12 +134,11 @@ def _kind_of(source: str, output: Path) -> str:
         return "a file's structure"
     if SESSION.fullmatch(source) or os.path.isfile(source) or "/" in source:
         return "a session"
-    return f"a structure's {'picture' if ending == '.png' else 'game'}"
+    return "a structure"
 
 
-def expect_file(output: Path, *endings: str) -> None:
+def expect_file(output: Path, expected: str, *endings: str) -> None:
     """Raise `ConfigError` unless a file has one of some endings."""
-    expected = f"a file that ends in {', '.join(endings)}"
     opt.expect("--output", output, output.suffix.lower() in endings, expected)
 
 
@@ -241,27 +234,3 @@ def _draw(
         change = top_down.change_of(start, grid)
         facts |= {key: int(mask.sum()) for key, mask in change._asdict().items()}
     return facts
-
-
-def _show_game(
-    name: str,
-    output: Path,
-    tasks: str | None,
-    data: Path | None,
-    controls: str,
-    seed: int,
-    as_json: bool,
-) -> dict[str, Any]:
-    """Show a new game of the scripted agents, who build a structure."""
-    from iglu_marl.commands.demo import game_of
-    from iglu_marl.commands.task_selection import choose_task
-    from iglu_marl.recording.rollout import play
-    from iglu_marl.recording.videos import GameMoments
-
-    env, agents = game_of(choose_task(tasks, data, name, seed), controls)
-    moments = GameMoments()
-    game = play(env, agents, seed=seed, on_step=moments)
-    with progress_bar(as_json) as progress:
-        moments.write(output, game.task.task_id, progress)
-    env.close()
-    return {"task": game.task.task_id, "completed": game.completed, "steps": game.builder_steps}

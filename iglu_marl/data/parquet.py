@@ -1,4 +1,4 @@
-"""Corpora as data frames and as parquet files with a data card, and their statistics.
+"""Corpora as data frames and as parquet files with a data card.
 
 Parquet needs pyarrow, an optional extra: `pip install '.[parquet]'` in a clone.
 """
@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from iglu_marl._version import __version__
@@ -19,8 +17,7 @@ from iglu_marl.core.files import new_folder
 from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, grid_to_blocks
 from iglu_marl.core.tables import Markup, Table, markdown_table
 from iglu_marl.core.task import Task
-from iglu_marl.data.dataset import Dataset, Record, changes
-from iglu_marl.data.mdc.dataset import count_colors
+from iglu_marl.data.dataset import Dataset, Record
 from iglu_marl.data.packs.registry import PackInfo
 from iglu_marl.data.task_files import Tasks, labelled
 from iglu_marl.data.utterances import UTTERANCE_COLUMNS, Sessions, utterance_frame
@@ -163,39 +160,3 @@ def _card(source: Sessions, info: PackInfo | None, sizes: dict[str, dict[str, in
     text += ["", "## Use", "", "```python", "import datasets", ""]
     text += ['tasks = datasets.load_dataset("this/folder", "tasks")', "```", ""]
     return "\n".join(text)
-
-
-def statistics(source: Sessions) -> dict[str, Any]:
-    """Count sessions, structures, tasks, utterances, words, blocks and changes of a corpus, as JSON values.
-
-    Words are runs of letters and digits in lower case. `clear` counts the tasks whose clarity is known.
-    `changes` are blocks added, removed and recolored from start to target, summed over the tasks.
-    """
-    known = labelled(source)
-    tasks = [task for _, entry, *_ in known for task in ([entry] if isinstance(entry, Task) else entry)]
-    splits = [str(one.labels.get("split") or UNSPLIT) for one in known]
-    utterances = utterance_frame(source)
-    words = [re.findall(r"[^\W_]+", text.lower()) for text in utterances["text"]]
-    builder_texts = utterances["text"][utterances["speaker"] == "builder"]
-    edits: Counter[str] = Counter()
-    for task in tasks:
-        edits.update(changes(task.start_grid, task.target_grid))
-    return {
-        "entries": len(known),
-        "entries_by_split": _counted(splits),
-        "structures": len({one.labels.get("structure") for one in known}),
-        "tasks": len(tasks),
-        "clear": _counted(value for one in known for value in one.clear if value is not None),
-        "utterances": len(utterances),
-        "utterances_by_speaker": _counted(utterances["speaker"]),
-        "builder_questions": sum("?" in text for text in builder_texts),
-        "words": sum(map(len, words)),
-        "distinct_words": len({word for row in words for word in row}),
-        "words_per_utterance": round(sum(map(len, words)) / max(1, len(words)), 2),
-        "target_blocks_by_color": count_colors(task.in_ids("iglu").target_grid for task in tasks),
-        "changes": {name: edits[name] for name in ("added", "removed", "recolored")},
-    }
-
-
-def _counted(values: Iterable[Any]) -> dict[str, int]:
-    return {str(value): count for value, count in sorted(Counter(values).items())}

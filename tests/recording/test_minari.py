@@ -45,7 +45,6 @@ from iglu_marl.data.report import Report
 from iglu_marl.recording import read_recording
 from iglu_marl.recording.action_logs import LogSkip, write_action_logs
 from iglu_marl.recording.offline import write_episodes, write_minari
-from iglu_marl.recording.values import read_script
 
 pytestmark = pytest.mark.system
 
@@ -346,12 +345,6 @@ def test_a_dataset_that_fails_half_way_is_removed(tmp_path: Path, minari: Any) -
     with pytest.raises(IgluMarlError, match="already exists"):
         write_episodes("iglu/half-v0", [good], space, space)
     assert minari.load_dataset("iglu/half-v0").total_episodes == 1
-
-
-@pytest.mark.parametrize("value", [None, 5, "", "[]", "{}", {"0": "{"}, {"1": "{}"}, {"0": 3}, '{"seed": 1}'])
-def test_options_that_are_none(value: Any, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the option 'recording' cannot be read"):
-        read_script(value)
 
 
 # --------------------------------------------------------------------------------------------------- the command

@@ -39,14 +39,6 @@ def test_a_pose_is_part_of_a_task() -> None:
     assert moved.next_task == session[1]
 
 
-@pytest.mark.parametrize("pose", [5, (0, 0), (0, 0, 0, 0, 91), (0, 20, 0, 0, 0), ("a", 0, 0, 0, 0)])
-def test_a_pose_that_is_none(pose: Any) -> None:
-    with pytest.raises(TaskError, match=r"pose .*; task 'x'"):
-        Task("", RED, pose=pose, task_id="x")
-    with pytest.raises(TaskError, match=r"pose .*; task 'x'"):
-        Task("", RED, task_id="x").replace(pose=pose)
-
-
 def starts(tasks: Any, options: dict[str, Any]) -> list[list[float]]:
     """Where an episode begins in each view: x, y, z, pitch, yaw."""
     seen: list[Any] = []
@@ -152,16 +144,6 @@ def test_poses_that_do_not_fit_a_team(poses: Any, words: str) -> None:
             game.reset(options={"pose": poses})
         worlds = game.worlds if isinstance(game, VectorGame) else game.unwrapped.episode.worlds
         assert worlds.pose[:2].tolist() == [list(THERE), [1, 0, 0, 0, 0]], "nothing has changed"
-
-
-def test_a_task_for_another_number_of_builders() -> None:
-    task = Task("", RED, pose={"builder_0": THERE, "builder_1": THERE})
-    for make in (iglu_marl.env, iglu_marl.parallel_env, lambda **options: VectorGame(2, **options)):
-        for builders in (1, 3):
-            with pytest.raises(PoseError, match="pose is for builder_0, builder_1"):
-                make(builders=builders, tasks=[task]).reset(seed=0)
-    with pytest.raises(TaskError, match=r"builder_1.*; task 'x'"):
-        Task("", RED, pose={"builder_1": THERE}, task_id="x")
 
 
 def test_poses_by_world_and_by_builder() -> None:

@@ -83,20 +83,17 @@ def to_pose(
     return x - 0.5, y - FLOOR_Y - 0.5 + eye_height, z - 0.5, turned, up
 
 
-def trajectory_of(
-    recording: BuildRecording, *, set_up: bool = False, eye_height: float = EYE_HEIGHT
-) -> RecordedTrajectory:
-    """Return the trajectory of a recording.
+def trajectory_of(recording: BuildRecording, *, eye_height: float = EYE_HEIGHT) -> RecordedTrajectory:
+    """Return the trajectory of a recording, after the set-up of the given world.
 
     Args:
         recording: a world file with its action log.
-        set_up: include the set-up of the given world.
         eye_height: height of the poses above the feet; `RECORDED_EYE_HEIGHT` is that of the recorder's camera.
 
     """
-    begin = -1 if set_up else recording.start
+    begin = recording.start
     position, look = START_POSITION, (0.0, 0.0)
-    ticks = [max(begin, 0)]
+    ticks = [begin]
     poses = [to_pose(position, *look, eye_height)]
     edits: list[RecordedEdit] = []
     odd: list[tuple[int, Cell, int]] = []
@@ -122,7 +119,7 @@ def trajectory_of(
         elif seen:
             ticks.append(tick)
             poses.append(pose)
-    before = recording.log.world(begin) if begin >= 0 else {}
+    before = recording.log.world(begin)
     return RecordedTrajectory(
         recording.name,
         np.array(ticks, np.int64),

@@ -11,7 +11,7 @@ import numpy as np
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.grid import COLOR_NAMES, BlockGrid
+from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data.dataset import Dataset, Record, changes, check_task_options, check_version
 from iglu_marl.data.mdc.action_sequences import ActionSequence, action_sequences, turns
@@ -153,9 +153,3 @@ class CDMDataset(Dataset):
             }
             for turn, (task, words) in enumerate(zip(tasks, said, strict=True))
         ]
-
-
-def count_colors(grids: Iterable[BlockGrid]) -> dict[str, int]:
-    """Return the number of blocks of each color, by name."""
-    counts = sum((np.bincount(grid.ravel(), minlength=7) for grid in grids), np.zeros(7, np.int64))
-    return {COLOR_NAMES[color]: int(counts[color]) for color in range(1, 7)}
