@@ -22,7 +22,8 @@ Range = float | tuple[float, float]
 class SpawnPoses(TaskSource):
     """Tasks of another source with a start pose (`Task.pose`) sampled uniformly from ranges.
 
-    The task is sampled first, then the coordinates with a range, in the order of the arguments.
+    The task is sampled first, then the coordinates with a range, in the order of the arguments, and again while the
+    body is inside a starting block.
 
     Args:
         source: a task source (see `sample_task`), or its name.
@@ -31,7 +32,6 @@ class SpawnPoses(TaskSource):
         z: as `x`.
         yaw_deg: gaze (see `Pose`), a number or (low, high).
         pitch_deg: as `yaw_deg`.
-        clear: sample again if the body is inside a starting block.
         builders: number of builders of a team, who each get a pose of their own.
 
     Raises:
@@ -48,16 +48,13 @@ class SpawnPoses(TaskSource):
         z: Range = (-5.0, 5.0),
         yaw_deg: Range = (0.0, 360.0),
         pitch_deg: Range = 0.0,
-        clear: bool = True,
         builders: int = 1,
     ) -> None:
-        if not isinstance(clear, bool):
-            raise TaskError(f"SpawnPoses got clear={clear!r}, expected True or False")
         if isinstance(builders, bool) or not isinstance(builders, int) or builders < 1:
             raise TaskError(f"SpawnPoses got builders={builders!r}, expected an integer of 1 or more")
         given = {"x": x, "y": y, "z": z, "yaw_deg": yaw_deg, "pitch_deg": pitch_deg}
         ranges = [_read_range(name, value) for name, value in given.items()]
-        self.source, self.clear = as_source(source, "SpawnPoses: source", TaskError), clear
+        self.source = as_source(source, "SpawnPoses: source", TaskError)
         self.builders = builders
         self.low, self.high = (Pose(*ends) for ends in zip(*ranges, strict=True))
         for end in (self.low, self.high):
@@ -81,7 +78,7 @@ class SpawnPoses(TaskSource):
                     for low, high in zip(self.low, self.high, strict=True)
                 )
             )
-            if not self.clear or _fits(task.starting_grid, pose):
+            if _fits(task.starting_grid, pose):
                 return pose
         raise TaskError(
             f"{MAX_DRAWS} poses in a row in {self!r} were inside starting blocks{of_task(task.task_id)}"

@@ -402,7 +402,9 @@ def _read_json(content: bytes, names: _Colors) -> Blocks:
 
 def _json_entry(entry: Any, place: str) -> tuple[list[int], list[int], Any]:
     """Return both ends of a block, box or line, and its type."""
-    start, end, kind = None, None, None
+    start: Any = None
+    end: Any = None
+    kind: Any = None
     if isinstance(entry, list) and len(entry) == 4:
         start, kind = entry[:3], entry[3]
     elif isinstance(entry, Mapping):

@@ -91,19 +91,13 @@ def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
 
 
 def read_sessions(
-    root: str | os.PathLike[str],
-    report: Report[MultiturnSkip] | None = None,
-    *,
-    progressive: bool = False,
-    invariant: bool | None = None,
+    root: str | os.PathLike[str], report: Report[MultiturnSkip] | None = None
 ) -> dict[str, list[Subtasks]]:
     """Read all sessions in the multi-turn layout, by structure, in the order of the table. Nothing is cached.
 
     Args:
         root: a folder or zip with dialogs.csv and builder-data/.
         report: counts what is skipped.
-        progressive: see `read_session`.
-        invariant: see `read_session`.
 
     Raises:
         DataError: if the table or the worlds are missing, or the table is damaged.
@@ -118,7 +112,7 @@ def read_sessions(
             )
         table = pack.read(TABLE, TABLE_LIMIT)
     rows = read_rows(table, report, f"{pack.location}: {TABLE}")
-    return group_sessions(rows, worlds.by_session(), report, progressive=progressive, invariant=invariant)
+    return group_sessions(rows, worlds.by_session(), report)
 
 
 def _no_table(pack: Pack) -> DataError:
