@@ -102,7 +102,7 @@ def test_what_stands_beside_the_table(tmp_path: Path) -> None:
 
 
 def test_wrong_places_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="does not exist"):
+    with pytest.raises(DataError, match=r"nowhere\.csv has no human_agent"):
         human_evaluation(tmp_path / "nowhere.csv")
     with pytest.raises(DataError, match=r"has no human_agent_feedback\.csv"):
         human_evaluation(tmp_path)
