@@ -85,10 +85,11 @@ def write_minari(
         observation_space, action_space = observation_space(agent), action_space(agent)
     env.close()
     players = sorted({str(name) for game in games for name in game.header.get("agents", {}).values()})
+    own = [game for game in games if any(ROLES[agent] in move.actions for move in game.moves)]
     parts = (
         part.fields(observation_space, action_space)
-        for part in (_replayed(game, agent, verify, vocabulary) for game in games)
-        if len(part.observations) > 1
+        for part in (_replayed(game, agent, verify, vocabulary) for game in own)
+        if part.rewards
     )
     about: dict[str, Any] = {
         "algorithm_name": ", ".join(players) or "unknown",
@@ -169,8 +170,9 @@ class _Part:
         role, moves = ROLES[self.agent], self.recording.moves
         if self.recording.view == "live":
             rest = at_rest(action_space, yields=False)
-            given = [move.actions.get(role, rest) for move in moves]
-            actions = [{**rest, **action} for action in given] if isinstance(rest, dict) else given
+            actions = [move.actions.get(role, rest) for move in moves]
+            if isinstance(rest, dict):
+                actions = [{**rest, **action} for action in actions]
         else:
             actions = [move.actions[role] for move in moves if role in move.actions]
         actions = actions[: len(self.rewards)]  # without one after which the player was not to move again

@@ -135,7 +135,7 @@ def _side_file(pack: Pack, name: str) -> Any:
         return Unavailable(name, str(error))
 
 
-def _opened(place: Path) -> tuple[Pack, str] | None:
+def _open(place: Path) -> tuple[Pack, str] | None:
     """Return the pack with the table, and the table's name in it; None for a folder or zip without the table."""
     if place.suffix.lower() == ".csv":
         return open_files(place.parent, (place.name, GAMES, TASKS)), place.name
@@ -146,9 +146,9 @@ def _opened(place: Path) -> tuple[Pack, str] | None:
 
 def _places(fetch: bool) -> Iterator[Path]:
     """Yield where the table may be: `IGLU_DATA_PATH`, the user's folder of packs, and IGLU's repository."""
-    named = Path(os.environ.get(DATA_PATH_VARIABLE) or pack_folder()).expanduser()
-    if named.is_dir() or named.suffix.lower() in (".csv", ".zip"):
-        yield named
+    place = Path(os.environ.get(DATA_PATH_VARIABLE) or pack_folder()).expanduser()
+    if place.is_dir() or place.suffix.lower() in (".csv", ".zip"):
+        yield place
     yield pack_folder()
     with contextlib.suppress(MissingPackError), find_pack("iglu-singleturn", None, fetch) as pack:
         yield Path(pack.location)  # the archive of the repository also has the table
@@ -167,14 +167,14 @@ def human_evaluation(path: str | os.PathLike[str] | None = None, *, fetch: bool 
 
     """
     places = [usable_path(Path(path).expanduser(), named=False)] if path is not None else _places(fetch)
-    opened = next(filter(None, (_opened(place) for place in places if place.exists())), None)
-    if opened is None:
+    source = next(filter(None, (_open(place) for place in places if place.exists())), None)
+    if source is None:
         raise DataError(
             f"{path or 'this machine'} has no {FEEDBACK}; it comes with IGLU's data, in the folder "
             f"datasets/human_evaluation of https://github.com/microsoft/iglu-datasets: pass path=FILE or set "
             f"{DATA_PATH_VARIABLE} to its folder"
         )
-    pack, name = opened
+    pack, name = source
     with pack:
         location = f"{pack.location}: {pack.root}{name}"
         report: Report[Any] = Report(files=pack.left_out)

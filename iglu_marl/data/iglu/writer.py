@@ -118,20 +118,20 @@ class EpisodeRecorder:
 
 def _layout_turns(turns: Iterable[Turn]) -> list[LayoutTurn]:
     """Return the turns of a session as the layout can hold them."""
-    written: list[LayoutTurn] = []
+    layout: list[LayoutTurn] = []
     early: list[Utterance] = []  # the builder's, before the architect's first
     silent: list[Turn] = []  # before the architect's first utterance
     for turn in turns:
         utterances = [utterance for utterance in map(_plain, turn[0]) if utterance.text]
         first = next((i for i, u in enumerate(utterances) if u.role is Role.ARCHITECT), len(utterances))
-        (written[-1][0] if written else early).extend(utterances[:first])
+        (layout[-1][0] if layout else early).extend(utterances[:first])
         if first == len(utterances):
-            (written[-1][1] if written else silent).append(turn)
+            (layout[-1][1] if layout else silent).append(turn)
             continue
         instruction, *others = utterances[first:]
-        written.append(([instruction, *early, *others], [*silent, turn]))
+        layout.append(([instruction, *early, *others], [*silent, turn]))
         early, silent = [], []
-    return written
+    return layout
 
 
 def _plain(utterance: Utterance) -> Utterance:
@@ -213,8 +213,8 @@ def write_sessions(
     for entry, _ in listed:
         if not isinstance(entry, Subtasks):
             raise DataError(f"a session to write is {entry!r:.80}, expected a Subtasks")
-    given = [(entry.task_id or "session", structure or entry.structure) for entry, structure in listed]
-    names = _names([(name, structure or structure_of(name)) for name, structure in given])
+    labels = [(entry.task_id or "session", structure or entry.structure) for entry, structure in listed]
+    names = _names([(name, structure or structure_of(name)) for name, structure in labels])
     rows: list[dict[str, str]] = []
     with new_folder(path, marker=TABLE) as folder:
         (folder / WORLDS).mkdir()
