@@ -24,7 +24,7 @@ from made_packs import (
     write_zip,
 )
 
-from iglu_marl.core.errors import DataError
+from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data import (
     CDMDataset,
@@ -121,13 +121,18 @@ WRONG_OPTIONS: list[tuple[Callable[..., Dataset], dict[str, Any]]] = [
     *((kind, {"ids": "voxel"}) for kind in (SingleturnDataset, MultiturnDataset)),
     *((kind, {"task_kwargs": {"size": 1}}) for kind in (SingleturnDataset, MultiturnDataset, CDMDataset)),
     *((kind, {"dataset_version": 2}) for kind in (SingleturnDataset, MultiturnDataset, CDMDataset)),
-    *((CDMDataset, options) for options in ({"mode": "turn"}, {"target": "golden"}, {"target": "gold"})),
     *(
-        (CDMDataset, {"upstream_rules": True, **options})
-        for options in ({"mode": "turns"}, {"target": "gold"})
+        (CDMDataset, {"mode": mode, "upstream_rules": rules})
+        for mode, rules in (("turn", False), ("turns", True))
     ),
     (CDMDataset, {"mode": "sessions", "task_kwargs": {"progressive": True}}),
 ]
+
+
+@pytest.mark.parametrize(("kind", "options"), WRONG_OPTIONS)
+def test_wrong_options_are_refused(kind: Callable[..., Dataset], options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        kind(path="nowhere", **options)
 
 
 GAMES, BANK, DIALOGS = "clarifying_questions_train.csv", "question_bank.csv", "dialogs.csv"

@@ -322,10 +322,8 @@ def test_the_dataset_as_the_documentation_uses_it(pack: Path) -> None:
         dataset.by_id("C73")
 
 
-def test_gold_and_final_targets(corpus: Corpus, pack: Path) -> None:
-    gold = CDMDataset(pack, mode="sessions", target="gold", structures=["C8"])
+def test_targets_of_sessions_are_their_final_worlds(corpus: Corpus, pack: Path) -> None:
     final = CDMDataset(pack, mode="sessions", structures=["C8"])
-    assert all(np.array_equal(task.target_grid, corpus.gold["C8"]) for task in gold)
     for task in final:
         np.testing.assert_array_equal(task.target_grid, corpus.sessions[task.task_id].final_grid)
     assert session_task(next(iter(corpus.sessions.values())), invariant=False).is_invariant is False
@@ -336,16 +334,12 @@ def test_task_sets_read_the_corpus(corpus: Corpus, pack: Path, monkeypatch: pyte
     assert len(source.tasks["C8"]) == len(corpus.structures["C8"])
     np.testing.assert_array_equal(source["C8"].target_grid, corpus.gold["C8"])
     assert source["C8"].dialogue == corpus.structures["C8"][0].dialogue
-    final = TaskSet(preset=["C8"], path=pack, target="final")
-    np.testing.assert_array_equal(final[0].target_grid, corpus.structures["C8"][0].final_grid)
     silent = TaskSet(preset=list(corpus.gold), path=pack, dialog=False)
     assert len(silent) == 114
     assert {task.dialog for task in silent} == {""}
     with pytest.raises(DataError, match="C3"):
         TaskSet(preset=["C3"], path=pack)
     assert TaskSet(preset=["C3"], path=pack.parent)["C3"].target_size == 3, "from structures-dev.json"
-    with pytest.raises(DataError, match="with sessions are not in"):
-        TaskSet(preset=["C3"], path=pack.parent, target="final")
     monkeypatch.setenv("IGLU_DATA_PATH", str(pack))
     assert silent_builder_tasks().preset == ["C8"]  # type: ignore[attr-defined]
     drawn = {source.sample(np.random.default_rng(seed)).task_id.split("-")[2] for seed in range(20)}
@@ -442,7 +436,6 @@ def test_broken_sessions_are_counted(content: str, tmp_path: Path) -> None:
     assert corpus.sessions["B3-A2-C9-3"].split is None
     for report in (corpus.report(), Corpus.open(tmp_path, structures="C7").report()):
         assert [e.name for e in report.skipped if e.reason is CorpusSkip.BAD_SESSION] == ["B1-A2-C7-2"]
-    assert CDMDataset(tmp_path, mode="sessions", target="gold").left_out == list(corpus.sessions)
 
 
 def test_gold_structures(tmp_path: Path) -> None:

@@ -163,11 +163,11 @@ def test_wrong_rankings_are_refused() -> None:
 def test_bm25_by_hand() -> None:
     """The formula, written out for one word."""
     texts = {"a": "red red block", "b": "red", "c": "blue tower"}
-    bm25 = Bm25(texts, k1=1.2, b=0.5)
+    bm25 = Bm25(texts)
     idf = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
     mean = 6 / 3
     expected = [
-        idf * n * 2.2 / (n + 1.2 * (0.5 + 0.5 * length / mean)) if n else 0.0
+        idf * n * 2.5 / (n + 1.5 * (0.25 + 0.75 * length / mean)) if n else 0.0
         for n, length in ((2, 3), (1, 1), (0, 2))
     ]
     assert bm25.scores("Red!", ["a", "b", "c"]) == pytest.approx(expected)

@@ -27,6 +27,7 @@ from iglu_marl.data.report import Report, SkipReason
 
 BANK_COLUMNS = ("qrel", "ClarifyingQuestion")
 RECALL_AT = (1, 5, 10, 20)
+SATURATION, LENGTH_WEIGHT = 1.5, 0.75  # k1 and b of BM25
 
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -221,15 +222,12 @@ class Bm25:
 
     Args:
         documents: texts by name; word frequencies and the mean length are computed from them.
-        k1: saturation of repeated words.
-        b: normalization by length.
 
     """
 
-    def __init__(self, documents: Mapping[str, str], *, k1: float = 1.5, b: float = 0.75) -> None:
+    def __init__(self, documents: Mapping[str, str]) -> None:
         if not documents:
             raise DataError("BM25 needs at least one text")
-        self.k1, self.b = k1, b
         self._counts = {name: Counter(words(text)) for name, text in documents.items()}
         self._lengths = {name: sum(count.values()) for name, count in self._counts.items()}
         self._mean = max(sum(self._lengths.values()) / len(documents), 1e-9)
@@ -244,9 +242,9 @@ class Bm25:
 
     def _score(self, asked: Sequence[tuple[str, int]], name: str) -> float:
         counts = self._counts[name]
-        norm = self.k1 * (1 - self.b + self.b * self._lengths[name] / self._mean)
+        norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * self._lengths[name] / self._mean)
         return math.fsum(
-            n * self._idf[word] * counts[word] * (self.k1 + 1) / (counts[word] + norm)
+            n * self._idf[word] * counts[word] * (SATURATION + 1) / (counts[word] + norm)
             for word, n in asked
             if word in counts
         )

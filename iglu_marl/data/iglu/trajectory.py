@@ -141,8 +141,6 @@ class ControlSequence:
 
     trajectory: RecordedTrajectory  # the trajectory
     actions: list[dict[str, Any]]  # elements of the action space
-    # Frame that each action leads to, int64 [n]. An edit has its own action before the movement.
-    frames: npt.NDArray[np.int64]
     # Distance from the recorded eye after each action in cells, float64 [n].
     position_error: npt.NDArray[np.float64]
     # Angle to the recorded gaze after each action in degrees, float64 [n].
@@ -230,11 +228,9 @@ class _Follower:
         self.trial = Worlds(1)
         self.controls = Controls("continuous")
         self.actions: list[dict[str, Any]] = []
-        self.frames: list[int] = []
         self.errors: list[tuple[float, float]] = []
         self.added = 0
-        self.frame = 0  # the one that is followed, and its pose
-        self.wanted = path.poses[0]
+        self.wanted = path.poses[0]  # of the frame that is followed
 
     def follow(self, stride: int) -> ControlSequence:
         path = self.path
@@ -243,7 +239,7 @@ class _Follower:
             by_frame.setdefault(edit.frame, []).append(number)
         done = np.zeros(len(path.edits), bool)
         for frame in range(len(path)):
-            self.frame, self.wanted = frame, path.poses[max(frame - 1, 0)]
+            self.wanted = path.poses[max(frame - 1, 0)]
             for number in by_frame.get(frame, ()):
                 done[number] = self._edit(path.edits[number])
             if frame and (frame % stride == 0 or frame in by_frame or frame == len(path) - 1):
@@ -253,10 +249,7 @@ class _Follower:
         grid = self.worlds.grid[0].copy()
         grid.setflags(write=False)
         wrong = int(np.count_nonzero(grid != path.end))
-        frames = np.array(self.frames, np.int64)
-        return ControlSequence(
-            path, self.actions, frames, errors[:, 0], errors[:, 1], done, self.added, grid, wrong
-        )
+        return ControlSequence(path, self.actions, errors[:, 0], errors[:, 1], done, self.added, grid, wrong)
 
     def _act(self, worlds: Worlds, parts: dict[str, Any]) -> dict[str, Any]:
         action: dict[str, Any] = {
@@ -276,7 +269,6 @@ class _Follower:
     def _do(self, parts: dict[str, Any]) -> None:
         """Make one action, and note it with its distance from the recorded pose."""
         self.actions.append(self._act(self.worlds, parts))
-        self.frames.append(self.frame)
         now = self.worlds.pose[0]
         self.errors.append((float(np.linalg.norm(now[:3] - self.wanted[:3])), _angle(now, self.wanted)))
 
