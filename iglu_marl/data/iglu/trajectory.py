@@ -21,6 +21,7 @@ import numpy.typing as npt
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import MIN_Y, BlockGrid, Cell, blocks_to_grid, color_at, in_zone, index_of
+from iglu_marl.core.kernels import ray
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
@@ -392,11 +393,6 @@ def gaze_along(direction: Array) -> tuple[float, float]:
     return math.degrees(math.atan2(x, -z)) % 360.0, math.degrees(math.atan2(y, math.hypot(x, z)))
 
 
-def view_of(yaw_deg: float, pitch_deg: float) -> Array:
-    """Return the unit vector of a gaze, float64 [3]."""
-    yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
-    return np.array([math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch)])
-
-
 def _angle(one: Array, other: Array) -> float:
-    return math.degrees(math.acos(min(1.0, max(-1.0, float(view_of(*one[3:]) @ view_of(*other[3:]))))))
+    cosine = float(np.dot(ray.gaze(*one[3:]), ray.gaze(*other[3:])))
+    return math.degrees(math.acos(min(1.0, max(-1.0, cosine))))

@@ -92,8 +92,8 @@ def _net(edits: list[list[int]]) -> tuple[NetAction, ...]:
     return tuple(actions)
 
 
-def action_sequences(session: Session) -> list[ActionSequence]:
-    """Return the action sequences of a session that have a net edit, in order."""
+def action_sequences(session: Session, *, empty: bool = False) -> list[ActionSequence]:
+    """Return the action sequences of a session, in order. `empty` includes those without a net edit."""
     heard = session.heard.tolist()
     by_state: dict[int, list[list[int]]] = {}
     for edit in session.edits.tolist():
@@ -111,7 +111,7 @@ def action_sequences(session: Session) -> list[ActionSequence]:
     for number, (known, last_state, edits) in enumerate(parts):
         inside = [edit for edit in edits if in_zone(*edit[1:4])]
         actions = _net(inside)
-        if not actions:
+        if not actions and not empty:
             continue
         dropped = len(edits) - len(inside)
         found.append(
