@@ -342,6 +342,9 @@ def test_a_file_is_a_source_of_tasks(tmp_path):
         as_source(tmp_path / "tall.npy")
     (tmp_path / "a.json").write_text('[[0, 0, 0, "red"]]')
     assert as_source(tmp_path / "a.json").structure == "a"
+    (tmp_path / "a.json").write_text("5")
+    with pytest.raises(DataError, match="has no 'structures'"):
+        as_source(tmp_path / "a.json")
 
 
 def test_the_picture_shows_the_blocks_of_the_file_and_of_the_game():
