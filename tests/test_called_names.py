@@ -27,7 +27,6 @@ from iglu_marl.data.task_files import OwnTasks
 from iglu_marl.evaluation import tasks_of
 from iglu_marl.evaluation.metrics import bootstrap, interquartile_mean
 from iglu_marl.recording import read_recording, repair
-from iglu_marl.recording.recorded_env import RecordedEnv
 from iglu_marl.rendering.axes import axes_view
 from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
 from iglu_marl.tasks import RandomTasks, StructureTasks
@@ -50,7 +49,6 @@ ZERO = np.zeros((9, 11, 11))
         (lambda: interquartile_mean([1.0], [1, 2]), ConfigError, "counts do not fit the values"),
         (lambda: interquartile_mean([1.0], [-1]), ConfigError, "counts are down to -1, expected 0 or more"),
         (lambda: edited(np.zeros(3, np.int8), [(True, 0, 0, 0, 1)]), GridError, r"\(3,\)"),
-        (lambda: RecordedEnv({}), ConfigError, "game lacks view, config, controls, recorded, observes"),
         (lambda: bootstrap([1.0], resamples=10**9), ConfigError, r"resamples 1000000000, expected .*1\.\.1000000"),
         (lambda: FiniteSource([], "mine"), TaskError, "mine holds no tasks"),
         (lambda: tasks_of("bundled", seed=-1), ConfigError, "seed is -1"),

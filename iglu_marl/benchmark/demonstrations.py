@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 import numpy.typing as npt
+from gymnasium.envs.registration import EnvSpec
 
 from iglu_marl._version import __version__
 from iglu_marl.benchmark.catalog import Level, builder_env, find, make
@@ -26,7 +27,7 @@ from iglu_marl.core.grid import Cell
 from iglu_marl.core.kernels.batch import step_some
 from iglu_marl.core.kernels.records import PLACED, WORLD
 from iglu_marl.core.kernels.step import speak_at
-from iglu_marl.core.pose import Pose, TeamPose
+from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import prepare
 from iglu_marl.envs.batch_observations import rows
@@ -35,10 +36,9 @@ from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.planning.problem import planning_state
-from iglu_marl.recording.offline import spec_of, write_episodes
-from iglu_marl.recording.recorded_env import Script, episode_options, read_script
+from iglu_marl.recording.offline import write_episodes
 from iglu_marl.recording.rollout import Trajectory
-from iglu_marl.recording.values import to_json
+from iglu_marl.recording.values import Script, episode_options, read_script, to_json
 
 Array = npt.NDArray[Any]
 _MOTIONS, _PLACE = range(1, 10), 10  # numbers of GRID_ACTIONS; that of colour c is _PLACE + c
@@ -303,8 +303,6 @@ def _observed(env: Any, level: Level, part: Sequence[Demonstration]) -> Iterator
         ends.append(tuple(value[BUILDER] for value in rest) if level.is_pair else tuple(rest))
         observations.append(seen[BUILDER] if level.is_pair else seen)
     for game, (demonstration, length) in enumerate(zip(part, lengths, strict=True)):
-        pose = demonstration.task.pose
-        assert not isinstance(pose, TeamPose)  # of one builder
         own = [rows(batch, game) for batch in observations[: length + 1]]
         rewards, terminated, truncated = (
             [kind(end[place][game]) for end in ends[:length]]
@@ -320,9 +318,8 @@ def _observed(env: Any, level: Level, part: Sequence[Demonstration]) -> Iterator
             "seed": demonstration.seed,
             "options": episode_options(
                 demonstration.task,
-                pose,
                 demonstration.seed,
-                partner=[to_json(said) for said in demonstration.actions.get(Role.ARCHITECT, ())],
+                [to_json(said) for said in demonstration.actions.get(Role.ARCHITECT, ())],
             ),
             "metadata": {"task": content_digest(demonstration.task), "completed": terminated[-1]},
         }
@@ -372,7 +369,13 @@ def write_demonstrations(
     level = one_builder(level).fold(fold)
     found = demonstrate(level, split, games, seed=seed, progress=progress)
     env = DemonstratedEnv(level, split, fold)
-    env.spec = spec_of(DEMONSTRATED_ID, level=level.name, split=split, fold=fold, digest=level.digest)
+    env.spec = EnvSpec(
+        DEMONSTRATED_ID,
+        gymnasium.spec(DEMONSTRATED_ID).entry_point,
+        order_enforce=False,
+        disable_env_checker=True,
+        kwargs={"level": level.name, "split": split, "fold": fold, "digest": level.digest},
+    )
     env.close()
     return write_episodes(
         dataset_id,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from iglu_marl.commands.corpora import CORPORA, source_argument
+from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
 from iglu_marl.commands.options import Json, Overwrite, PackPath, Structures, output_folder
-from iglu_marl.commands.show import show_dataset
+from iglu_marl.commands.output import print_json, text_console
 
 
 def browse(
@@ -22,4 +22,23 @@ def browse(
 
     Examples: iglu-marl data browse bundled -o sessions
     """
-    show_dataset(source, output, path, structure, overwrite, as_json)
+    from iglu_marl.data import MultiturnDataset, bundled
+    from iglu_marl.recording.corpus_films import write_corpus_pages
+
+    if source == "bundled":
+        corpus: Any = MultiturnDataset(path=str(bundled.files()))
+    else:
+        corpus = open_corpus(source, path)
+    facts = write_corpus_pages(
+        source,
+        corpus,
+        output,
+        path=path,
+        structures=structure or (),
+        overwrite=overwrite,
+        progress=False if as_json else None,
+    )
+    if not print_json(as_json, facts):
+        left_out = len(facts["left_out"])
+        without = f"; {left_out} without poses are left out" if left_out else ""
+        text_console().print(f"Written: {facts['sessions']} sessions{without}. Open {facts['file']}")

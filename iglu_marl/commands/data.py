@@ -11,7 +11,7 @@ from rich.progress import TextColumn
 from rich.table import Column, Table
 from typer import Argument, Option
 
-from iglu_marl.commands.options import FollowLinks, Json, PackPath, output_folder
+from iglu_marl.commands.options import Json, PackPath, output_folder
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import PlaceholderError
@@ -124,10 +124,6 @@ def _contents(info: PackInfo, pack: Pack) -> dict[str, Any]:
 def show_pack(
     name: PackName,
     path: PackPath = None,
-    follow_links: FollowLinks = False,
-    statistics: Annotated[
-        bool, Option("--statistics", help="Also count tasks, utterances, words and blocks.")
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the licence, citation and contents of a pack.
@@ -136,18 +132,12 @@ def show_pack(
     """
     info = known_pack(name)
     facts = _facts(info)
-    pack = local_pack(name, path, follow_links)
+    pack = local_pack(name, path)
     if pack is not None:
         with pack:
             facts |= _contents(info, pack)
-    if statistics and pack is not None:
-        from iglu_marl import data
-        from iglu_marl.commands.corpora import open_corpus
-
-        facts["statistics"] = data.statistics(open_corpus(name, path))
     if print_json(as_json, facts):
         return
-    facts |= facts.pop("statistics", {})
     table = Table(Column(no_wrap=True), Column(overflow="fold"), title=info.title, show_header=False)
     for key, value in facts.items():
         if value not in (None, "", {}, []):
@@ -194,9 +184,7 @@ def _like_upstream(info: PackInfo, pack: Pack) -> bool | None:
     return path.stat().st_size == info.size and sha256_of(path) == info.sha256
 
 
-def verify_pack(
-    name: PackName, path: PackPath = None, follow_links: FollowLinks = False, as_json: Json = False
-) -> bool:
+def verify_pack(name: PackName, path: PackPath = None, as_json: Json = False) -> bool:
     """Read all of a pack and compare its checksums.
 
     Exit code 1 if it is damaged.
@@ -204,7 +192,7 @@ def verify_pack(
     Examples: iglu-marl data verify mdc
     """
     info = known_pack(name)
-    with find_pack(name, path, fetch=False, follow_links=follow_links) as pack:
+    with find_pack(name, path, fetch=False) as pack:
         facts = _contents(info, pack)
         with progress_bar(not as_json, TextColumn("{task.percentage:.0f} %")) as progress:
             bar = progress.add_task(info.name, total=max(1, facts["bytes"]))

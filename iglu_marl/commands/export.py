@@ -71,7 +71,7 @@ def export(
         str,
         Option(
             "--format",
-            help="tasks: JSON lines; layout: IGLU multi-turn files; parquet: tables with a data card; "
+            help="tasks: JSON lines; layout: IGLU multi-turn files; parquet: tables; "
             "minari: offline dataset of the recorded actions; bap: samples of builder action prediction (mdc).",
             callback=one_of("tasks", "layout", "parquet", "minari", "bap"),
         ),

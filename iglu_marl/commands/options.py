@@ -238,7 +238,6 @@ Structures = Annotated[
     list[str] | None, Option(help="Structure of a dataset, such as C7; may be repeated. Default: all.")
 ]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing pages.")]
-FollowLinks = Annotated[bool, Option("--follow-links", help="Follow symbolic links in a folder.")]
 
 # the game in the browser
 GamesFolder = Annotated[Path, Option("--folder", help="Folder of the recorded games.")]
@@ -261,7 +260,6 @@ Controls = Annotated[
 Team = Annotated[str | None, choice(*TEAMS, about="game of a team, by name")]
 Architects = Annotated[int | None, integer(0, "Number of architects. Default: that of the team, else 1.")]
 Builders = Annotated[int | None, integer(1, "Number of builders. Default: that of the team, else 1.")]
-ScriptedControls = Annotated[str, choice("walking", "flying", about="action encoding of the builder")]
 Chat = Annotated[str | None, choice("text", "tokens", about=f"form of the messages. {AS_TRAINED} text.")]
 Api = Annotated[
     str,

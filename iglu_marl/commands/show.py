@@ -13,7 +13,6 @@ import numpy as np
 from typer import Argument, CallbackParam, Option
 
 from iglu_marl.commands import options as opt
-from iglu_marl.commands.corpora import CORPORA, open_corpus
 from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import check_writable, made_folder
@@ -28,18 +27,16 @@ PAGE, VIDEOS = ".html", (".mp4", ".gif")
 OF_GAMES = (".png", *VIDEOS, PAGE)
 # What is shown, and the options that have an effect on it, besides `output` and `as_json`.
 EFFECTS: dict[str, frozenset[str]] = {
-    "a dataset": frozenset(("data", "structure", "overwrite")),
     "a recording": frozenset(("episode",)),
     "a session": frozenset(("data",)),
     "a file's structure": frozenset(("width",)),
-    "a structure's picture": frozenset(("view", "before", "width", "tasks", "data")),
-    "a structure's game": frozenset(("tasks", "data", "controls", "seed")),
+    "a structure": frozenset(("view", "before", "width", "tasks", "data")),
 }
 SESSION = re.compile(r"B\d+-A\d+-C\d+-\d+")  # a name in the Minecraft Dialogue Corpus
 
 
 def _writable(_: CallbackParam, output: Path) -> Path:
-    return check_writable(output, ConfigError, folder=not output.suffix, parents=True)
+    return check_writable(output, ConfigError, parents=True)
 
 
 def show(
@@ -49,8 +46,7 @@ def show(
             metavar="SOURCE",
             help="A structure (kite, C7), a task of --task-source, a structure's file (.vox, .schem; FILE:scale or "
             "FILE:crop: fitted), a recording (.jsonl), a "
-            "person's session (a world file, PACK/MEMBER, or a session of the Minecraft Dialogue Corpus), "
-            f"or a dataset ({', '.join(CORPORA)}).",
+            "person's session (a world file, PACK/MEMBER, or a session of the Minecraft Dialogue Corpus).",
             autocompletion=opt.a_structure,
         ),
     ],
@@ -59,7 +55,7 @@ def show(
         Option(
             "--output",
             "-o",
-            help="Picture (.png), video (.mp4, .gif) or page (.html); for a dataset, a folder of pages.",
+            help="Picture (.png), video (.mp4, .gif) or page (.html).",
             callback=_writable,
         ),
     ],
@@ -83,15 +79,9 @@ def show(
     tasks: opt.TaskSource = None,
     data: opt.PackPath = None,
     episode: opt.Episode = 0,
-    controls: opt.ScriptedControls = "walking",
-    seed: opt.Seed = 0,
-    structure: opt.Structures = None,
-    overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Show SOURCE as a picture, video or page: the ending of the file decides.
-
-    A video or page of a structure is a new game of the scripted agents, who build it.
+    """Show SOURCE as a picture, video or page: the ending of the file decides. A structure is a picture.
 
     Examples: iglu-marl show kite -o kite.png; iglu-marl show games.jsonl --episode 2 -o game.html; iglu-marl show
     bundled/builder-data/1-bridge/step-2 -o session.mp4
@@ -104,19 +94,15 @@ def show(
         "tasks": tasks,
         "data": data,
         "episode": episode,
-        "controls": controls,
-        "seed": seed,
-        "structure": structure,
-        "overwrite": overwrite,
     }
     for name, value in given.items():
         default = signature(show).parameters[name].default
         option = "--task-source" if name == "tasks" else f"--{name.replace('_', '-')}"
         opt.expect(option, value, value == default or name in EFFECTS[kind], f"none: no effect on {kind}")
-    if source in CORPORA:
-        show_dataset(source, output, data, structure, overwrite, as_json)
-        return
-    expect_file(output, *OF_GAMES)
+    if kind in ("a recording", "a session"):
+        expect_file(output, f"a file that ends in {', '.join(OF_GAMES)}", *OF_GAMES)
+    else:
+        expect_file(output, f".png for {kind}; `iglu-marl demo --task` plays and shows a game", ".png")
     made_folder(output.parent)
     if kind == "a recording":
         facts = _show_recording(Path(source), output, episode, as_json)
@@ -130,10 +116,8 @@ def show(
         facts["recorded_s"] = round(film.scenes[-1].time_s - film.scenes[0].time_s, 1)
     elif kind == "a file's structure":
         facts = _draw_import(source, output, width)
-    elif kind == "a structure's picture":
-        facts = _draw(source, output, view or "sheet", before, width, tasks, data)
     else:
-        facts = _show_game(source, output, tasks, data, controls, seed, as_json)
+        facts = _draw(source, output, view or "sheet", before, width, tasks, data)
     facts["file"] = str(output)
     if not print_json(as_json, facts):
         shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items() if key != "file")
@@ -143,8 +127,6 @@ def show(
 def _kind_of(source: str, output: Path) -> str:
     """Return what is shown, a key of `EFFECTS`."""
     ending = output.suffix.lower()
-    if source in CORPORA:
-        return "a dataset"
     if os.path.isfile(source) and source.lower().endswith(".jsonl"):
         return "a recording"
     file = source.rpartition(":")[0] or source
@@ -152,40 +134,12 @@ def _kind_of(source: str, output: Path) -> str:
         return "a file's structure"
     if SESSION.fullmatch(source) or os.path.isfile(source) or "/" in source:
         return "a session"
-    return f"a structure's {'picture' if ending == '.png' else 'game'}"
+    return "a structure"
 
 
-def expect_file(output: Path, *endings: str) -> None:
+def expect_file(output: Path, expected: str, *endings: str) -> None:
     """Raise `ConfigError` unless a file has one of some endings."""
-    expected = f"a file that ends in {', '.join(endings)}"
     opt.expect("--output", output, output.suffix.lower() in endings, expected)
-
-
-def show_dataset(
-    source: str, output: Path, data: Path | None, structures: list[str] | None, overwrite: bool, as_json: bool
-) -> None:
-    """Write a dataset as a folder of pages."""
-    from iglu_marl.data import MultiturnDataset, bundled
-    from iglu_marl.recording.corpus_films import write_corpus_pages
-
-    opt.expect("--output", output, not output.suffix, "a folder: a dataset becomes a folder of pages")
-    if source == "bundled":
-        corpus: Any = MultiturnDataset(path=str(bundled.files()))
-    else:
-        corpus = open_corpus(source, data)
-    facts = write_corpus_pages(
-        source,
-        corpus,
-        output,
-        path=data,
-        structures=structures or (),
-        overwrite=overwrite,
-        progress=False if as_json else None,
-    )
-    if not print_json(as_json, facts):
-        left_out = len(facts["left_out"])
-        without = f"; {left_out} without poses are left out" if left_out else ""
-        text_console().print(f"Written: {facts['sessions']} sessions{without}. Open {facts['file']}")
 
 
 def _show_recording(source: Path, output: Path, episode: int, as_json: bool) -> dict[str, Any]:
@@ -280,27 +234,3 @@ def _draw(
         change = top_down.change_of(start, grid)
         facts |= {key: int(mask.sum()) for key, mask in change._asdict().items()}
     return facts
-
-
-def _show_game(
-    name: str,
-    output: Path,
-    tasks: str | None,
-    data: Path | None,
-    controls: str,
-    seed: int,
-    as_json: bool,
-) -> dict[str, Any]:
-    """Show a new game of the scripted agents, who build a structure."""
-    from iglu_marl.commands.demo import game_of
-    from iglu_marl.commands.task_selection import choose_task
-    from iglu_marl.recording.rollout import play
-    from iglu_marl.recording.videos import GameMoments
-
-    env, agents = game_of(choose_task(tasks, data, name, seed), controls)
-    moments = GameMoments()
-    game = play(env, agents, seed=seed, on_step=moments)
-    with progress_bar(as_json) as progress:
-        moments.write(output, game.task.task_id, progress)
-    env.close()
-    return {"task": game.task.task_id, "completed": game.completed, "steps": game.builder_steps}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from iglu_marl.core.arguments import as_rng
-from iglu_marl.core.errors import DataError, StateError, TaskError
+from iglu_marl.core.errors import DataError, TaskError
 from iglu_marl.core.text import similar
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ class TaskSource:
 
     A subclass overrides `sample(rng)`, or `reset()` or `sample_task()` as the IGLU tools do:
     `iglu_marl.tasks.sample_task`, and with it every environment, calls the one that was overridden last. `skipped`
-    counts the tasks left out because they were complete at their start. One whose draws depend on more than the
-    generator overrides `get_state` and `set_state` as well: environments save and restore it with their own state.
+    counts the tasks left out because they were complete at their start.
     """
 
     skipped: int = 0
@@ -50,18 +49,6 @@ class TaskSource:
     def sample_task(self) -> Task:
         """Return a random task. The name in the 2021 tools."""
         return self.sample()
-
-    def get_state(self) -> Any:
-        """Return the state besides the generator, as an immutable value; None if there is none."""
-        return None
-
-    def check_state(self, state: Any) -> None:
-        """Raise `StateError` unless `set_state` can take this."""
-        if not isinstance(state, type(self.get_state())):
-            raise StateError(f"the state of {self!r} is {state!r:.80}, expected what its get_state returns")
-
-    def set_state(self, state: Any) -> None:
-        """Restore a state that `get_state` returned."""
 
 
 class _UnknownNameError(TaskError, KeyError):

@@ -11,7 +11,7 @@
 | `tasks_from_folder`, `write_tasks` | your own task files |
 | `write_sessions`, `EpisodeRecorder` | sessions and episodes in the IGLU multi-turn layout |
 | `Split`, `check_split` | the split of the structures into train, val and test |
-| `utterance_frame`, `statistics` | corpora as tables; `iglu_marl.data.parquet` writes them |
+| `utterance_frame` | utterances of a corpus as a table; `iglu_marl.data.parquet` writes tables |
 
 Color ids are this project's (1 blue, 2 yellow, 3 green, 4 orange, 5 purple, 6 red), mapped by color name. Exports are
 loaded at first use.
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from iglu_marl.data.mdc.corpus import Corpus as Corpus
     from iglu_marl.data.mdc.dataset import CDMDataset as CDMDataset
     from iglu_marl.data.packs.store import find_pack as find_pack
-    from iglu_marl.data.parquet import statistics as statistics
     from iglu_marl.data.splits import Split as Split
     from iglu_marl.data.splits import check_split as check_split
     from iglu_marl.data.task_files import tasks_from_folder as tasks_from_folder

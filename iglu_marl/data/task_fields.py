@@ -22,18 +22,10 @@ from iglu_marl.core.task import ID_TABLES, Subtasks, Task, of_task
 Entry = Any  # a `Task` or a `Subtasks`
 Record = dict[str, Any]
 
-_SYNONYMS: dict[str, tuple[str, ...]] = {
-    "target": ("target_grid", "target_blocks", "blocks"),
-    "start": ("starting_grid", "starting_blocks", "start_grid"),
-    "dialog": ("chat",),
-    "instruction": ("last_instruction",),
-    "full": ("full_grid",),
-    "id": ("task_id",),
-    **dict.fromkeys(
-        ("structure", "session", "split", "clear", "unbuilt", "invariant", "ids", "turns", "progressive"), ()
-    ),
-}
-FIELD_OF = {name: field for field, others in _SYNONYMS.items() for name in (field, *others)}
+FIELDS = (
+    *("target", "start", "dialog", "instruction", "full", "id", "structure", "session", "split", "clear"),
+    *("unbuilt", "invariant", "ids", "turns", "progressive"),
+)
 GRID_FIELDS = ("target", "start", "full")
 LABEL_FIELDS = ("structure", "session", "split")
 _NAME_LIMIT = 1000  # characters
@@ -45,19 +37,13 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _rename_fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a task under their main names, without the empty ones."""
+def _known_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a task, without the empty ones."""
     if not isinstance(value, Mapping):
         raise DataError(f"a task is {shortened(value)}, expected an object with a 'target'")
-    fields: dict[str, Any] = {}
-    for key, content in value.items():
-        if key not in FIELD_OF:
-            raise DataError(f"unknown field {shortened(key)}, expected some of {', '.join(FIELD_OF)}")
-        if FIELD_OF[key] in fields:
-            raise DataError(f"field {key!r} repeats another field")
-        if content is not None:
-            fields[FIELD_OF[key]] = content
-    return fields
+    if unknown := [key for key in value if key not in FIELDS]:
+        raise DataError(f"unknown field {shortened(unknown[0])}, expected some of {', '.join(FIELDS)}")
+    return {key: content for key, content in value.items() if content is not None}
 
 
 def _read_grid(value: Any, name: str, ids: str) -> BlockGrid:
@@ -74,13 +60,9 @@ def _read_grid(value: Any, name: str, ids: str) -> BlockGrid:
 
 
 def _read_block(entry: Any, number: int, name: str, ids: str) -> Block:
-    parts = entry
-    if isinstance(entry, Mapping):
-        color = entry.get("color", entry.get("colour"))
-        parts = [entry.get("x"), entry.get("y"), entry.get("z"), color]
-    if not isinstance(parts, (list, tuple)) or len(parts) != 4:
+    if not isinstance(entry, (list, tuple)) or len(entry) != 4:
         raise DataError(f"{name}[{number}] is {shortened(entry)}, expected [x, y, z, color]")
-    x, y, z, color = parts
+    x, y, z, color = entry
     if isinstance(color, str):
         found = color_id(color)
         if found == 0:
@@ -141,7 +123,7 @@ def read_task(value: Any, name: str) -> tuple[Entry, Record]:
         IgluMarlError: if a field is wrong; the message names the field and the caller adds the file.
 
     """
-    fields = _rename_fields(value)
+    fields = _known_fields(value)
     name = _pop_name(fields, "id", name)
     labels: Record = {key: _pop_name(fields, key, "") if key in fields else None for key in LABEL_FIELDS}
     structure = labels["structure"] or ""
@@ -190,7 +172,7 @@ def _read_session(
         raise DataError(f"'turns' is {shortened(turns)}, expected a list with at least one turn")
     said, worlds, clear = [], [], []
     for number, turn in enumerate(turns):
-        own = _rename_fields(turn)
+        own = _known_fields(turn)
         clear.append(_pop_flag(own, "clear"))
         unknown = [key for key in own if key not in ("target", "dialog", "instruction")]
         if unknown or "target" not in own:

@@ -3,13 +3,13 @@
 A task is an object with these fields (only `target` is required):
 
 ========================  ==================================================================================
-`target`                  world to build: blocks, or a dense grid. Also `target_grid`, `blocks`
-`start`                   world at the start (default: empty). Also `starting_grid`, `starting_blocks`
+`target`                  world to build: blocks, or a dense grid
+`start`                   world at the start (default: empty)
 `dialog`                  dialogue so far: text with `<Architect> …` and `<Builder> …` lines, or a list of
-                          texts and of {"role": "builder", "text": "…"}. Also `chat`
+                          texts and of {"role": "builder", "text": "…"}
 `instruction`             current instruction; appended to the dialog if it is not in it
-`full`                    final structure, where the target is only a part of it. Also `full_grid`
-`id`                      name (default: file and place). Also `task_id`
+`full`                    final structure, where the target is only a part of it
+`id`                      name (default: file and place)
 `structure`               name of what is built; a split keeps equal names together (default: the id)
 `session`                 recorded session of the task
 `split`                   part of the data set, such as "train"
@@ -23,8 +23,8 @@ A task is an object with these fields (only `target` is required):
 `progressive`             for sessions: whether the task of a turn links to the next one (default: false)
 ========================  ==================================================================================
 
-- Blocks are a list of [x, y, z, color] or {"x": …, "y": …, "z": …, "color": …}. x and z are in -5..5, y is in -1..7
-  (-1 is the layer on the ground). A color is a name (safer) or a number.
+- Blocks are a list of [x, y, z, color]. x and z are in -5..5, y is in -1..7 (-1 is the layer on the ground). A color is
+  a name (safer) or a number.
 - Dense grids are numbers [9][11][11] with axes [y, x, z].
 - A JSON file holds one task, a list of tasks, or {"tasks": […]}. A JSON lines file (`.jsonl`) holds one task per line.
 
@@ -46,19 +46,12 @@ from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_err
 from iglu_marl.core.task import Task
 from iglu_marl.data.dataset import Dataset, changes
 from iglu_marl.data.iglu.multiturn import TABLE
-from iglu_marl.data.report import Report, Skipped, SkipReason
+from iglu_marl.data.report import Report
 from iglu_marl.data.task_fields import LABEL_FIELDS, Entry, Record, entry_fields, read_task
 
 FILE_LIMIT = 1024 * MIB  # bytes
 Tasks = Iterable[Entry] | Mapping[str, Iterable[Entry]] | Dataset
 SUFFIXES = (".json", ".jsonl", ".ndjson")
-
-
-class TaskFileSkip(SkipReason):
-    """Why a file is left out."""
-
-    DEAD_LINK = "a broken link"
-    EMPTY_FILE = "a file without a task"
 
 
 def _tasks_in(text: str, shown: str, lines: bool) -> Iterator[tuple[str, Any]]:
@@ -94,8 +87,8 @@ def _read(file: Path, shown: str, places: dict[str, str]) -> Iterator[tuple[Entr
         yield entry, labels
 
 
-def _files(place: Path, report: Report[TaskFileSkip]) -> list[Path]:
-    """Return the task files at a place, sorted by path. Broken links go into the report."""
+def _files(place: Path) -> list[Path]:
+    """Return the task files at a place, sorted by path."""
     if usable_path(place, named=False).is_file():
         if place.suffix.lower() not in SUFFIXES:
             raise DataError(f"{place} is not a task file, expected one that ends in {', '.join(SUFFIXES)}")
@@ -104,15 +97,12 @@ def _files(place: Path, report: Report[TaskFileSkip]) -> list[Path]:
         raise DataError(f"{place} does not exist; expected a task file or a folder of task files")
     if (place / TABLE).is_file():
         raise DataError(f"{place} is in the multi-turn layout ({TABLE}): use MultiturnDataset(path=...)")
-    found = []
-    for file in sorted(place.rglob("*")):
-        inside = file.relative_to(place)
-        if file.suffix.lower() not in SUFFIXES or any(part.startswith(".") for part in inside.parts):
-            continue
-        if file.is_file():
-            found.append(file)
-        elif file.is_symlink() and not file.exists():
-            report.files.append(Skipped(TaskFileSkip.DEAD_LINK, inside.as_posix()))
+    found = [
+        file
+        for file in sorted(place.rglob("*"))
+        if file.suffix.lower() in SUFFIXES
+        and not any(part.startswith(".") for part in file.relative_to(place).parts)
+    ]
     if not found:
         raise DataError(f"{place} has no task file in it, expected some that end in {', '.join(SUFFIXES)}")
     return found
@@ -138,17 +128,14 @@ class OwnTasks(Dataset):
         self.tasks = {}
         self._labels: dict[str, Record] = {}
         places: dict[str, str] = {}
-        for file in _files(place, self._report):
+        for file in _files(place):
             shown = file.name if place.is_file() else file.relative_to(place).as_posix()
-            found = list(_read(file, shown, places))
-            if not found:
-                self._report.files.append(Skipped(TaskFileSkip.EMPTY_FILE, shown))
-            for entry, labels in found:
+            for entry, labels in _read(file, shown, places):
                 self.tasks.setdefault(shown, []).append(entry)
                 self._labels[str(entry.task_id)] = labels
         self._report.tasks = len(self)
         if not self.tasks:
-            raise DataError(f"{place} holds no task{self._report.example}")
+            raise DataError(f"{place} holds no task")
 
     def structure_of(self, name: str, entry: Entry) -> str:
         """Return the structure given in the file, or else the id."""

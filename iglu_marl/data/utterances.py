@@ -22,18 +22,18 @@ from iglu_marl.data.mdc.discourse import Discourse, relations
 from iglu_marl.data.task_files import labelled
 
 UTTERANCE_COLUMNS = {
-    "session": ("string", "the session"),
-    "structure": ("string", "what is built"),
-    "split": ("string", "the part of the split"),
-    "number": ("int", "number in the session, from 0"),
-    "time_s": ("float", "seconds since the start of the session"),
-    "speaker": ("string", "architect or builder"),
-    "text": ("string", "the utterance"),
-    "blocks_before": ("blocks", "the world at this utterance; null: unknown"),
-    "blocks_after": ("blocks", "the world at the next utterance, or at the end; null: nothing was built"),
-    **{axis: ("float", f"{axis} of the builder's eye, in cells") for axis in "xyz"},
-    "yaw_deg": ("float", "the builder's gaze: 0 north, 90 east"),
-    "pitch_deg": ("float", "the builder's gaze, up positive"),
+    "session": "the session",
+    "structure": "what is built",
+    "split": "the part of the split",
+    "number": "number in the session, from 0",
+    "time_s": "seconds since the start of the session",
+    "speaker": "architect or builder",
+    "text": "the utterance",
+    "blocks_before": "the world at this utterance; null: unknown",
+    "blocks_after": "the world at the next utterance, or at the end; null: nothing was built",
+    **{axis: f"{axis} of the builder's eye, in cells" for axis in "xyz"},
+    "yaw_deg": "the builder's gaze: 0 north, 90 east",
+    "pitch_deg": "the builder's gaze, up positive",
 }
 Pose = Sequence[float] | None
 Sessions = Dataset | Mapping[str, Iterable[Entry]]

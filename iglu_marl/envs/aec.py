@@ -64,10 +64,6 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self.agent_selection = agents[0]
         self._skip_agent_selection = None
 
-    def observe(self, agent: str) -> dict[str, Any]:
-        """Return an agent's observation; it shares no memory with the environment."""
-        return self.choose(agent, self._observers).observe(self._episode.view(agent))
-
     def step(self, action: Any) -> None:
         """Run one move of the agent whose turn it is; None if its episode is over."""
         agent = self.agent_selection

@@ -25,7 +25,7 @@ from iglu_marl.game.episode import Episode, EpisodeState
 from iglu_marl.game.team import TeamEpisode
 from iglu_marl.tasks import TaskSource, sample_task
 from iglu_marl.tasks.named import as_source
-from iglu_marl.tasks.source import StatefulSources, open_task
+from iglu_marl.tasks.source import open_task
 
 FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
 
@@ -61,12 +61,11 @@ def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[
 
 
 class EnvState(NamedTuple):
-    """A saved environment: episode, random generator, other state, states of task sources, and training clock."""
+    """A saved environment: episode, random generator, other state, and training clock."""
 
     episode: EpisodeState
     rng: Mapping[str, Any]
     view: Any
-    sources: tuple[Any, ...] = ()
     clock: Any = None
 
 
@@ -85,7 +84,6 @@ class EnvCore:
         self.controls = controls
         self._default = default
         self._tasks: Any = None
-        self.sources = StatefulSources(None)
         if config.tasks is not None:
             self.tasks = config.tasks
         self.rng: np.random.Generator | None = None
@@ -108,7 +106,6 @@ class EnvCore:
     @tasks.setter
     def tasks(self, source: Any) -> None:
         self._tasks = None if source is None else as_source(source)
-        self.sources = StatefulSources(self._tasks)
 
     def seed(self, seed: int | None) -> None:
         """Seed the generator; without a seed, once from the system.
@@ -209,7 +206,7 @@ class EnvCore:
     def get_state(self, view: Any = None) -> EnvState:
         """Return everything needed to resume from here, also for later resets without a seed."""
         rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
-        return EnvState(self.episode.get_state(), rng, view, self.sources.get_state(), self.clock.get_state())
+        return EnvState(self.episode.get_state(), rng, view, self.clock.get_state())
 
     def set_state(self, state: EnvState, view: type[Any] | None = None) -> Any:
         """Restore a state from `get_state`. Return the environment's part, of type `view`.
@@ -225,10 +222,8 @@ class EnvCore:
             raise StateError(
                 f"the state's agents are {state.view.agents}, expected some of {self.episode.agents}"
             )
-        self.sources.check_state(state.sources)
         self.clock.check_state(state.clock)
         self.episode.set_state(state.episode)
-        self.sources.set_state(state.sources)
         self.clock.set_state(state.clock)
         if not state.rng:
             self.rng = None

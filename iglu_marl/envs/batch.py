@@ -59,7 +59,7 @@ def read_mode(mode: str | AutoresetMode) -> AutoresetMode:
 
 
 class BatchState(NamedTuple):
-    """A saved batch: records WORLD[n], tasks and dialogues, generators, state of the task source, training clocks."""
+    """A saved batch: records WORLD[n], tasks and dialogues, generators, training clocks."""
 
     worlds: Array
     tasks: Array
@@ -67,7 +67,6 @@ class BatchState(NamedTuple):
     dialogs: Array
     over: Array
     sampling: TaskSamplingState
-    sources: tuple[Any, ...] = ()
     clock: Any = None
 
 
@@ -500,7 +499,6 @@ class Batch:
             self.dialogs.copy(),
             self.over.copy(),
             self.sampling.get_state(),
-            self.setup.sources.get_state(),
             self.clock.get_state(),
         )
 
@@ -511,7 +509,6 @@ class Batch:
         for name in ("tasks", "dialogues", "dialogs", "over"):
             check_like(getattr(state, name), getattr(self, name), name)
         self.sampling.check_state(state.sampling)
-        self.setup.sources.check_state(state.sources)
         self.clock.check_state(state.clock)
 
     def set_state(self, state: BatchState) -> None:
@@ -526,7 +523,6 @@ class Batch:
         self._objectives[:] = [None if task is None else task.objective for task in self.tasks]
         self._any_objective = any(objective is not None for objective in self._objectives)
         self.sampling.set_state(state.sampling)
-        self.setup.sources.set_state(state.sources)
         self.clock.set_state(state.clock)
         self.begun = all(task is not None for task in self.tasks)
         self.show(self.everyone)

@@ -53,7 +53,7 @@ from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.scene.random_scenes import Piece, arrange, draw_pieces
 from iglu_marl.tasks.named import as_source
-from iglu_marl.tasks.source import StatefulSources, draw_task
+from iglu_marl.tasks.source import draw_task
 
 ObsType = Literal["direct", "order_invariant", "image"]
 GoalForm = Literal["text", "tokens", "multi-hot"]
@@ -67,13 +67,12 @@ _MAX_SEED = 2**31 - 1
 
 
 class LanguageState(NamedTuple):
-    """A saved `LanguageGoal`: the inner environment, content of scenes, descriptions, and state of the scene source."""
+    """A saved `LanguageGoal`: the inner environment, content of scenes, and descriptions."""
 
     inner: EnvState
     pieces: tuple[Piece, ...]
     seed: int
     achieved: tuple[Goal, ...] | None
-    sources: tuple[Any, ...] = ()
 
 
 def _blocks(episode: Episode) -> npt.NDArray[np.int8]:
@@ -222,7 +221,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         self.description_num = description_num
         Generator(kinds=describe)  # raises for wrong kinds
         self._describe = describe
-        self._scenes, self._sources = scenes, StatefulSources(scenes)
+        self._scenes = scenes
         self._pieces: tuple[Piece, ...] = ()
         self._new_content = True
         self._seed = 0
@@ -548,8 +547,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
 
     def get_state(self) -> LanguageState:
         """Return everything needed to resume from here."""
-        sources = self._sources.get_state()
-        return LanguageState(self._base.get_state(), self._pieces, self._seed, self._achieved, sources)
+        return LanguageState(self._base.get_state(), self._pieces, self._seed, self._achieved)
 
     def set_state(self, state: LanguageState) -> None:
         """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
@@ -557,9 +555,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
             raise StateError(
                 f"state is a {type(state).__name__}, expected a LanguageState as get_state returns it"
             )
-        self._sources.check_state(state.sources)
         self._base.set_state(state.inner)
-        self._sources.set_state(state.sources)
         self._pieces, self._seed, self._achieved = state.pieces, state.seed, state.achieved
         self._described = self._held = None
 

@@ -233,10 +233,6 @@ class LiveGame(TwoAgentGame):
         super().edit(blocks, builder=builder)
         self.edited = self.ticks + 1
 
-    def observe(self, agent: str) -> dict[str, Any]:
-        """Return an agent's observation; it shares no memory with the game."""
-        return self.choose(agent, self._observers).observe(self._episode.view(agent))
-
     def view_of(self, player: Role | str) -> Any:
         """Return what the observer of a player reads: `dialogue` is what it hears, `worlds` has one row."""
         return self._episode.view(self.agent_of[player])

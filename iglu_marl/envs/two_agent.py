@@ -217,6 +217,10 @@ class TwoAgentGame(SpacesByAgent):
 
     # -- information
 
+    def observe(self, agent: str) -> dict[str, Any]:
+        """Return an agent's observation; it shares no memory with the game."""
+        return self.choose(agent, self._observers).observe(self._episode.view(agent))
+
     def _info(self, agent: str) -> dict[str, Any]:
         """Return a new info. Only that of architects who see the whole target depends on it."""
         worlds, builders = self._episode.worlds, self._builders

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, cells_of, color_name, index_of
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, cells_of, index_of
 from iglu_marl.core.parsing import read_file
 from iglu_marl.core.task import Task
 from iglu_marl.data.iglu.world_files import WORLD_LIMIT
@@ -32,7 +31,7 @@ TICKS_PER_S = 60.0  # of the IGLU recorder
 SPOKEN_S = 2.0  # between utterances without times
 SHOWN_S = 0.25  # minimum time between two edits of a world file
 PLACED_S = 0.5  # between edits without times
-FRAME_S = 0.1  # time between frames of a world file in a film of turns
+FRAME_S = 0.1  # time between frames of a world file
 LONGEST_PAUSE_S = 1.0  # longer pauses of the recording are cut
 SPEED = 2.0  # of videos, relative to the recording
 FIRST_POSE: Viewpoint = (0.0, -0.25, 0.0, 0.0, 0.0)  # initial pose of a builder
@@ -66,31 +65,14 @@ class Film:
 def film_of_world_file(content: bytes, name: str) -> Film:
     """Return the film of an IGLU world file. Raises `DataError` for other files."""
     from iglu_marl.data.iglu.action_log import read_action_log
-    from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
+    from iglu_marl.data.iglu.trajectory import trajectory_of
 
     recording = read_action_log(content, name=name)
-    path = trajectory_of(recording, eye_height=RECORDED_EYE_HEIGHT)
-    scenes, kept = [], np.array(path.start)
-    frames_of_edits = [edit.frame for edit in path.edits]
-    rows = zip(path.ticks.tolist(), path.poses.tolist(), path.grids(), strict=True)
-    for frame, (tick, (x, y, z, yaw, pitch), grid) in enumerate(rows):
-        if not np.array_equal(grid, kept):
-            kept = grid.copy()
-        done = bisect.bisect_right(frames_of_edits, frame)
-        scenes.append(FilmScene(tick / TICKS_PER_S, (x, y, z, yaw, pitch), kept, done))
-    said = [("builder", _caption(edit.cell, edit.color)) for edit in path.edits]
-    facts = {
-        "recorder": recording.log.recorder.value,
-        "edits": len(path.edits),
-        "left_out": len(path.odd) + len(recording.log.skipped),
-        "reproduces_the_end": recording.reproduces,
-    }
-    return Film(name, scenes, path.end, said, facts=facts)
-
-
-def _caption(cell: Cell, color: int) -> str:
-    place = "x {}, y {}, z {}".format(*cell)
-    return f"placed {color_name(color)} at {place}" if color else f"removed the block at {place}"
+    path = trajectory_of(recording)
+    film = film_of_turns(name, [Task("", path.end, starting_grid=path.start, ids="iglu")], [content])
+    film.facts["edits"] = len(path.edits)
+    film.facts["left_out"] = len(path.odd) + len(recording.log.skipped)
+    return film
 
 
 def film_of_session(name: str, data: Path | None) -> Film:

@@ -70,6 +70,10 @@ class LoneBuilder(SingleAgentEnv):
         if self.heard is not None:
             self.heard.episode = lambda: self.episode
 
+    def observe(self, agent: str) -> dict[str, Any]:
+        """Return the builder's observation, as the environments of two agents do."""
+        return self._observer.observe(self.episode)
+
 
 def observes(env: Any) -> dict[str, Any] | None:
     """Return the kind of a single-agent environment and its observation options, as JSON; None for other ones."""
@@ -100,27 +104,38 @@ def _sights_of(observes: Mapping[str, Any], sees: Sequence[str]) -> tuple[str, .
     return (*("pov",) * pictures, "inventory", "compass", "dialog", *("pose", "grid") * state, *computed)
 
 
-def _with_sights(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str, Any]:
-    """Return the options for other observations. Raises `ConfigError` for one that the kind does not have."""
-    silent = observes["id"] == "silent"
+def with_sights(header: Mapping[str, Any], sees: Sequence[str], role: Role) -> dict[str, Any]:
+    """Return the header of the same game, in which `role` observes something else.
+
+    Args:
+        header: a header with `GAME_KEYS`.
+        sees: `builder_sees` or `architect_sees` of `GameConfig`; for a single-agent game those of pov, pose, grid, aim,
+            egocentric, hotbar, target_grid and target_egocentric, besides inventory, compass and dialog.
+        role: the role that observes it.
+
+    Raises:
+        ConfigError: for an observation that a lone builder does not have.
+
+    """
+    if header["view"] != "single":
+        return {**header, "config": {**header["config"], f"{role.value}_sees": list(sees)}}
+    kind = (header["observes"] or _STATE)["id"]
     known: tuple[str, ...] = ("pov", "pose", "grid", *COMPUTED_SIGHTS)
-    if not silent:
+    if kind != "silent":
         known += ("target_grid", "target_egocentric")
-    if unknown := [name for name in sees if name not in known]:
+    if unknown := [
+        name for name in sees if name not in known and name not in ("inventory", "compass", "dialog")
+    ]:
         raise ConfigError(
             f"sees has {unknown[0]!r}, which this builder cannot see, expected {', '.join(known)}"
             f"{unknown_sight(unknown[0], known)}"
         )
-    state = "pose" in sees or "grid" in sees
-    if silent:
-        return {"id": "silent", "visual": not state}
-    return {
-        "id": "gridworld",
-        "render": "pov" in sees,
-        "vector_state": state,
-        "target_in_obs": "target_grid" in sees,
-        "target_egocentric": "target_egocentric" in sees,
-    }
+    flags = {"render": "pov" in sees, "vector_state": "pose" in sees or "grid" in sees}
+    shown = {"id": kind}
+    if kind != "silent":
+        shown |= {"target_in_obs": "target_grid" in sees, "target_egocentric": "target_egocentric" in sees}
+    config = {**header["config"], "builder_sees": list(_sights_of(flags, sees))}
+    return {**header, "config": config, "observes": shown}
 
 
 def _conventions_of(observes: Mapping[str, Any], controls: dict[str, Any]) -> Conventions:
@@ -135,8 +150,6 @@ def make_game(
     *,
     vocabulary: Any = None,
     render_mode: str | None = None,
-    sees: Sequence[str] = (),
-    role: Role = Role.BUILDER,
 ) -> Any:
     """Make the environment of a header, not yet reset: AEC, parallel, live or a `LoneBuilder`.
 
@@ -144,13 +157,9 @@ def make_game(
         header: a header with `GAME_KEYS`.
         vocabulary: the codec, if the recorded one was an object.
         render_mode: as for the environments.
-        sees: what `role` observes, if other than recorded: `builder_sees` or `architect_sees` of `GameConfig`; for a
-            single-agent game those of pov, pose, grid, aim, egocentric, hotbar, target_grid and
-            target_egocentric, besides inventory, compass and dialog.
-        role: the role that `sees` is for.
 
     Raises:
-        ConfigError: if the codec is missing, or `sees` has an unknown name.
+        ConfigError: if the codec is missing.
 
     """
     settings = dict(header["config"])
@@ -162,17 +171,13 @@ def make_game(
                 "pass it as vocabulary"
             )
         settings["vocabulary"] = vocabulary
-    if sees and header["view"] != "single":
-        settings[f"{role.value}_sees"] = tuple(sees)
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     config = GameConfig.of(None, {**fields, "render_mode": render_mode})
     if header["view"] != "single":  # older recordings hold options without effect
         make: Any = {"aec": raw_env, "parallel": parallel_env, "live": LiveGame}[header["view"]]
         return make(config.for_view(header["view"]))
     shown = header["observes"] or _STATE  # None: a class of the caller or of `iglu_marl.compat`
-    if sees:
-        shown = _with_sights(shown, sees)
-    config = dataclasses.replace(config, builder_sees=_sights_of(shown, sees or config.builder_sees))
+    config = dataclasses.replace(config, builder_sees=_sights_of(shown, config.builder_sees))
     if header["recorded"]:
         config = dataclasses.replace(config, turn_steps=None, max_turns=None)
     controls = dict(header["controls"])

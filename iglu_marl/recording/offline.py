@@ -5,6 +5,7 @@ Minari is an optional extra: `pip install '.[minari]'` in a clone.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 import shutil
@@ -13,24 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
 
 from iglu_marl._version import __version__
-from iglu_marl.agents import registry as pairing
 from iglu_marl.core.controls import at_rest
-from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError, ReplayError
+from iglu_marl.core.errors import AgentError, ConfigError, DataError, IgluMarlError
 from iglu_marl.core.extras import extra
-from iglu_marl.envs.registration import RECORDED_ID
 from iglu_marl.envs.two_agent import BUILDER, ROLES
-from iglu_marl.recording.games import GAME_KEYS
+from iglu_marl.recording.games import GAME_KEYS, make_game, with_sights
 from iglu_marl.recording.reading import Recording, read_recording
-from iglu_marl.recording.recorded_env import RecordedEnv, script_options
 from iglu_marl.recording.replaying import replay
-from iglu_marl.recording.values import checksum
 
 LOSSY = "0.5.3"  # this version of Minari always stores pictures as JPEG
 Source = str | os.PathLike[str] | Recording
@@ -49,19 +43,19 @@ def write_minari(
 ) -> Any:
     """Write recorded games as a Minari dataset, and return it.
 
-    `recover_environment()` of the dataset returns a `RecordedEnv`. An episode's `seed` and `options` are those of its
-    reset; its metadata also have `task`, `completed` and `file`. An unfinished game ends as truncated.
+    A step lasts until the player's next turn. Its reward is the sum of the rewards in that time, and in the first step
+    also of those before. In a real-time game a step is a tick. An episode's metadata are `task`, `completed` and
+    `file`. An unfinished game ends as truncated with the last step after which the player was to move again.
 
     Args:
         recordings: files, or results of `read_recording`, with the same view, configuration and observations.
             Games without a move of the player are left out.
         dataset_id: such as "iglu/games-v0".
         agent: the player, "builder_0" or "architect_0".
-        sees: what it observes, if other than recorded (see `make_game`).
-        verify: replay each game bit for bit before anything is written.
-        append: add to an existing dataset.
-        vocabulary: the codec, if the recorded one was an object. `recover_environment(vocabulary=…)` needs it again; it
-            raises `ConfigError` without it.
+        sees: what it observes, if other than recorded (see `with_sights`).
+        verify: compare each game with its recording bit for bit.
+        append: add to an existing dataset with the same spaces.
+        vocabulary: the codec, if the recorded one was an object.
         metadata: further arguments of `minari.create_dataset_from_buffers`, such as `author` and `description`.
 
     Raises:
@@ -72,30 +66,42 @@ def write_minari(
 
     """
     minari_module()
-    episodes = list(_episodes(recordings, verify))
-    if not episodes:
+    games = list(_games(recordings, verify))
+    if not games:
         raise DataError("there is no recording to export, expected at least one")
-    game = _common_game(episodes)
-    if verify:
-        for recording in episodes:
-            replay(recording, vocabulary=vocabulary)
-    options: dict[str, Any] = {"agent": agent, "sees": list(sees)}
-    env = RecordedEnv(game, **options, vocabulary=vocabulary)
-    env.spec = spec_of(RECORDED_ID, game=game, **options)
-    try:
-        return write_episodes(
-            dataset_id,
-            _buffers(env, episodes),
-            env.observation_space,
-            env.action_space,
-            append=append,
-            **_metadata(env, game, options, episodes, metadata),
-        )
-    finally:
-        env.close()
+    _check_same_kind(games)
+    known = (BUILDER,) if games[0].view == "single" else tuple(ROLES)
+    if agent not in known:
+        raise AgentError(f"there is no agent {agent!r} in this game, expected {' or '.join(known)}")
+    if sees:
+        headers = (with_sights(game.header, sees, ROLES[agent]) for game in games)
+        games = [
+            dataclasses.replace(game, header=header) for game, header in zip(games, headers, strict=True)
+        ]
+    env = make_game(games[0].header, vocabulary=vocabulary)
+    env.config.check_pair("write_minari")
+    observation_space, action_space = env.observation_space, env.action_space
+    if games[0].view != "single":
+        observation_space, action_space = observation_space(agent), action_space(agent)
+    env.close()
+    players = sorted({str(name) for game in games for name in game.header.get("agents", {}).values()})
+    own = [game for game in games if any(ROLES[agent] in move.actions for move in game.moves)]
+    parts = (
+        part.fields(observation_space, action_space)
+        for part in (_replayed(game, agent, verify, vocabulary) for game in own)
+        if part.rewards
+    )
+    about: dict[str, Any] = {
+        "algorithm_name": ", ".join(players) or "unknown",
+        "description": f"Games of iglu_marl, recorded and simulated again: the part of {agent}.",
+        "requirements": [f"iglu_marl>={__version__}"],
+    }
+    return write_episodes(
+        dataset_id, parts, observation_space, action_space, append=append, **{**about, **metadata}
+    )
 
 
-def _episodes(recordings: Source | Iterable[Source], verify: bool) -> Iterator[Recording]:
+def _games(recordings: Source | Iterable[Source], verify: bool) -> Iterator[Recording]:
     if isinstance(recordings, (str, os.PathLike, Recording)):
         recordings = [recordings]
     for source in recordings:
@@ -105,22 +111,20 @@ def _episodes(recordings: Source | Iterable[Source], verify: bool) -> Iterator[R
             yield from read_recording(source, verify=verify)
 
 
-def _common_game(episodes: Sequence[Recording]) -> dict[str, Any]:
-    """Return the `GAME_KEYS` of all episodes. Raises `ConfigError` if they differ."""
-    first = episodes[0]
-    game = {key: first.header.get(key) for key in GAME_KEYS}
-    for recording in episodes:
-        recording.check_unedited("a dataset of actions")
-        place = f"{recording.path}, line {recording.line}"
-        for key, value in game.items():
-            if recording.header.get(key) != value:
-                raise ConfigError(f"{place}: {_difference(key, recording.header.get(key), value)}")
-        if changes := [move.line for move in recording.moves if move.controls is not None]:
+def _check_same_kind(games: Sequence[Recording]) -> None:
+    """Raise an error unless all games have the same `GAME_KEYS` and one action space, and nobody edited them."""
+    kind = {key: games[0].header.get(key) for key in GAME_KEYS}
+    for game in games:
+        game.check_unedited("a dataset of actions")
+        for key, value in kind.items():
+            if game.header.get(key) != value:
+                difference = _difference(key, game.header.get(key), value)
+                raise ConfigError(f"{game.path}, line {game.line}: {difference}")
+        if changes := [move.line for move in game.moves if move.controls is not None]:
             raise ConfigError(
-                f"{recording.path}, line {changes[0]}: the builder changes its encoding, expected one action space "
-                "for a dataset"
+                f"{game.path}, line {changes[0]}: the builder changes its encoding, expected one action space for a "
+                "dataset"
             )
-    return game
 
 
 def _difference(key: str, got: Any, expected: Any) -> str:
@@ -130,73 +134,79 @@ def _difference(key: str, got: Any, expected: Any) -> str:
     return f"{key} is {got!r:.60}, expected {expected!r:.60} as in the first episode"
 
 
-def _buffers(env: RecordedEnv, episodes: Sequence[Recording]) -> Iterator[dict[str, Any]]:
-    for recording in episodes:
-        options = script_options(recording, env.agent)
-        fields = _simulate(env, recording, options)
-        if fields is None:
-            continue
-        end = recording.end or {}
-        metadata = {
-            "task": str(recording.task.task_id or ""),
-            "completed": bool(end.get("terminated", False)),
-            "file": Path(recording.path).name,
+def _replayed(recording: Recording, agent: str, verify: bool, vocabulary: Any) -> _Part:
+    part = _Part(recording, agent)
+    replay(recording, verify=verify, on_step=part, vocabulary=vocabulary)
+    return part
+
+
+class _Part:
+    """One player's part of a game: an `on_step` of its replay."""
+
+    def __init__(self, recording: Recording, agent: str) -> None:
+        self.recording, self.agent = recording, agent
+        self.observations: list[Any] = []
+        self.rewards: list[float] = []
+        self.ends: list[tuple[bool, bool]] = []
+        self._paid = 0.0
+        self._moves = 0
+
+    def __call__(self, env: Any) -> None:
+        """Note an observation at each turn of the player, and at the end; after the first, also the step before."""
+        if self._moves:
+            self._paid += self.recording.moves[self._moves - 1].rewards.get(ROLES[self.agent], 0.0)
+        self._moves += 1
+        ended = env.episode.ended
+        if self.recording.view == "aec" and env.agent_selection != self.agent and not any(ended):
+            return
+        if self.observations:
+            self.rewards.append(self._paid)
+            self.ends.append(ended)
+            self._paid = 0.0
+        self.observations.append(env.observe(self.agent))
+
+    def fields(self, observation_space: spaces.Space[Any], action_space: spaces.Space[Any]) -> dict[str, Any]:
+        """Return the fields of Minari's episode."""
+        role, moves = ROLES[self.agent], self.recording.moves
+        if self.recording.view == "live":
+            rest = at_rest(action_space, yields=False)
+            actions = [move.actions.get(role, rest) for move in moves]
+            if isinstance(rest, dict):
+                actions = [{**rest, **action} for action in actions]
+        else:
+            actions = [move.actions[role] for move in moves if role in move.actions]
+        actions = actions[: len(self.rewards)]  # without one after which the player was not to move again
+        return {
+            **columns(observation_space, action_space, self.observations, actions, self.rewards, self.ends),
+            "seed": self.recording.seed,
+            "metadata": {
+                "task": str(self.recording.task.task_id or ""),
+                "completed": bool((self.recording.end or {}).get("terminated", False)),
+                "file": Path(self.recording.path).name,
+            },
         }
-        yield {**fields, "metadata": metadata}
 
 
-def _simulate(env: RecordedEnv, recording: Recording, options: dict[str, Any]) -> dict[str, Any] | None:
-    """Simulate a recorded game again; None if the player made no move."""
-    own = ROLES[env.agent]
-    actions = [move.actions[own] for move in recording.moves if own in move.actions]
-    if recording.view == "live" and actions:
-        rest = at_rest(env.action_space, yields=False)
-        chosen = [move.actions.get(own, rest) for move in recording.moves]
-        actions = [{**rest, **one} for one in chosen] if isinstance(rest, dict) else chosen
-    fields = play_actions(env, actions, recording.seed, options)
-    if not env.ran_out and recording.moves and checksum(env.episode) != recording.moves[-1].state:
-        raise ReplayError(
-            f"{recording.path}, line {recording.moves[-1].line}: the game is not reproduced from its actions in "
-            f"{env.action_space}"
-        )
-    return fields
+def columns(
+    observation_space: spaces.Space[Any],
+    action_space: spaces.Space[Any],
+    observations: Sequence[Any],
+    actions: Sequence[Any],
+    rewards: Sequence[float],
+    ends: Sequence[tuple[bool, bool]],
+) -> dict[str, Any]:
+    """Return Minari's columns of n + 1 observations; n actions, rewards and ends (terminated, truncated).
 
-
-def play_actions(
-    env: RecordedEnv, chosen: Iterable[Any], seed: int | None, options: dict[str, Any]
-) -> dict[str, Any] | None:
-    """Play actions, and return Minari's fields: n + 1 observations and infos, n actions, rewards and ends.
-
-    If the actions end before the game, the episode ends as truncated. None if there is no action.
+    An unfinished episode ends as truncated.
     """
-    observation, info = env.reset(seed=seed, options=options)
-    observations, infos = [observation], [info]
-    actions, rewards, ends = [], [], []
-    for action in chosen:
-        action = _as_stored(env.action_space, action)
-        observation, reward, terminated, truncated, info = env.step(action)
-        if env.ran_out:
-            break  # the recording ends before the player's next turn
-        actions.append(action)
-        observations.append(observation)
-        infos.append(info)
-        rewards.append(float(reward))
-        ends.append((bool(terminated), bool(truncated)))
-        if terminated or truncated:
-            break
-    if not actions:
-        return None
-    terminated, truncated = ends[-1]
-    ends[-1] = (terminated, truncated or not terminated)
+    truncations = [truncated for _, truncated in ends]
+    truncations[-1] = truncations[-1] or not ends[-1][0]
     return {
-        "observations": _stacked(env.observation_space, observations),
-        "actions": _stacked(env.action_space, actions),
-        "rewards": rewards,
+        "observations": _stacked(observation_space, observations),
+        "actions": _stacked(action_space, [_as_stored(action_space, action) for action in actions]),
+        "rewards": list(rewards),
         "terminations": [terminated for terminated, _ in ends],
-        "truncations": [truncated for _, truncated in ends],
-        "infos": _stacked_infos(infos),
-        "seed": seed,
-        "options": options,
+        "truncations": truncations,
     }
 
 
@@ -216,50 +226,6 @@ def _stacked(space: spaces.Space[Any], values: Sequence[Any]) -> Any:
     if isinstance(space, spaces.Dict):
         return {key: _stacked(part, [value[key] for value in values]) for key, part in space.items()}
     return list(values) if isinstance(space, spaces.Text) else np.stack(values)
-
-
-def _stacked_infos(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the entries that every step has."""
-    names = [name for name in infos[0] if all(name in info for info in infos)]
-    columns = {name: [info[name] for info in infos] for name in names}
-    return {
-        name: values if isinstance(values[0], str) else np.stack(values) for name, values in columns.items()
-    }
-
-
-def _metadata(
-    env: RecordedEnv,
-    game: dict[str, Any],
-    options: dict[str, Any],
-    episodes: Sequence[Recording],
-    given: Mapping[str, Any],
-) -> dict[str, Any]:
-    players = sorted({str(name) for each in episodes for name in each.header.get("agents", {}).values()})
-    metadata: dict[str, Any] = {
-        "algorithm_name": ", ".join(players) or "unknown",
-        "description": f"Games of iglu_marl, recorded and simulated again: the part of {options['agent']}.",
-        "requirements": [f"iglu_marl>={__version__}"],
-        "env": env,  # not its specification, from which Minari would make it without the codec
-    }
-    if (partner := _partner(game, options["agent"], episodes)) is not None:
-        metadata["eval_env"] = spec_of(RECORDED_ID, game=game, **options, partner=partner)
-    return {**metadata, **given}
-
-
-def spec_of(name: str, **kwargs: Any) -> EnvSpec:
-    """Return the specification of a registered environment of this package with these arguments."""
-    spec = gymnasium.spec(name)
-    return EnvSpec(spec.id, spec.entry_point, order_enforce=False, disable_env_checker=True, kwargs=kwargs)
-
-
-def _partner(game: Mapping[str, Any], agent: str, episodes: Sequence[Recording]) -> str | None:
-    """Return the registered name of the partner in all games; None if there is none."""
-    (other,) = (role for name, role in ROLES.items() if name != agent)
-    names = {str(each.header.get("agents", {}).get(other.value, "")) for each in episodes}
-    known = pairing.ARCHITECTS if other is Role.ARCHITECT else pairing.BUILDERS
-    if game["view"] == "single" or len(names) != 1 or not names <= known.keys():
-        return None
-    return names.pop()
 
 
 def minari_module() -> Any:
@@ -301,9 +267,7 @@ def write_episodes(
     minari = minari_module()
     from minari.data_collector import EpisodeBuffer
 
-    dataset = None
-    if append:
-        dataset = _existing(minari, dataset_id, observation_space, action_space, metadata.get("env"))
+    dataset = _existing(minari, dataset_id, observation_space, action_space) if append else None
     number = first = int(dataset.total_episodes) if dataset is not None else 0
     about: list[Mapping[str, Any]] = []
     made = None
@@ -332,9 +296,9 @@ def write_episodes(
 
 
 def _existing(
-    minari: Any, dataset_id: str, observations: spaces.Space[Any], actions: spaces.Space[Any], env: Any
+    minari: Any, dataset_id: str, observations: spaces.Space[Any], actions: spaces.Space[Any]
 ) -> Any:
-    """Load a dataset. Raises `ConfigError` unless it has these spaces and this environment."""
+    """Load a dataset. Raises `ConfigError` unless it has these spaces."""
     from minari.serialization import serialize_space
 
     try:
@@ -347,11 +311,6 @@ def _existing(
     ):
         if serialize_space(space) != serialize_space(stored):
             raise ConfigError(f"the dataset {dataset_id!r} has other {name}: {stored}, expected {space}")
-    spec = getattr(env, "spec", env)
-    if spec is not None and (dataset.env_spec is None or dataset.env_spec.to_json() != spec.to_json()):
-        raise ConfigError(
-            f"the dataset {dataset_id!r} is of another environment: {dataset.env_spec}, expected {spec}"
-        )
     return dataset
 
 

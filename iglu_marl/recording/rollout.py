@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -121,28 +120,7 @@ def play(
         AgentError: if an agent is missing or cannot play in this environment, or `env` is none of this package.
 
     """
-    return deque(played(env, agents, seed=seed, options=options, on_step=on_step), maxlen=1).pop()
-
-
-def played(
-    env: Any,
-    agents: Mapping[Any, Agent] | Agent,
-    *,
-    seed: int | None = None,
-    options: dict[str, Any] | None = None,
-    on_step: OnStep | None = None,
-) -> Iterator[Trajectory]:
-    """Play one episode as `play` does, and yield its trajectory after the reset and after each step."""
-    return _played(env, _by_player(agents, env), seed, options, on_step)
-
-
-def _played(
-    env: Any,
-    by_player: dict[Player, Agent],
-    seed: int | None,
-    options: dict[str, Any] | None,
-    on_step: OnStep | None,
-) -> Iterator[Trajectory]:
+    by_player = _by_player(agents, env)
     single, players = isinstance(env, gymnasium.Env), players_of(env)
     steps = _single_steps if single else _aec_steps if isinstance(env, AECEnv) else _parallel_steps
     shown: OnStep = (lambda _: None) if on_step is None else on_step
@@ -153,14 +131,13 @@ def _played(
     if hasattr(shown, "follow"):
         shown.follow(trajectory)
     shown(env)
-    yield trajectory
     standstill = Standstill(by_player)
     for acted in steps(env, {name: by_player[player] for name, player in players.items()}, trajectory, began):
         shown(env)
-        yield trajectory
         if not single and standstill.after(*acted):
             break
     trajectory._finish(env.unwrapped.episode, standstill.reached)
+    return trajectory
 
 
 def own_rewards(env: Any, paid: Mapping[str, float]) -> Mapping[str, float]:

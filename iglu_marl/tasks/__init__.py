@@ -6,7 +6,6 @@ task from a source, a list, a function or an object of your own.
 
 from iglu_marl.tasks.bundled import BundledTasks, SessionTasks
 from iglu_marl.tasks.cube_tasks import CubeTasks
-from iglu_marl.tasks.curriculum import Curriculum
 from iglu_marl.tasks.custom import DUMMY_TASK, CustomTasks
 from iglu_marl.tasks.imported import import_structure
 from iglu_marl.tasks.random_tasks import RandomTasks
@@ -19,7 +18,6 @@ __all__ = [
     "DUMMY_TASK",
     "BundledTasks",
     "CubeTasks",
-    "Curriculum",
     "CustomTasks",
     "RandomTasks",
     "SessionTasks",

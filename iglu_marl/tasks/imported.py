@@ -11,7 +11,7 @@ import numpy as np
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.errors import TaskError
 from iglu_marl.core.grid import MIN_CORNER, ZONE_SHAPE, BlockGrid, index_of
-from iglu_marl.core.task import ID_TABLES, Task
+from iglu_marl.core.task import Task
 from iglu_marl.tasks.voxel_colors import nearest_colors
 from iglu_marl.tasks.voxel_files import VoxelModel, read_voxels
 
@@ -21,7 +21,7 @@ ZONE_SIZE = (ZONE_SHAPE[1], ZONE_SHAPE[0], ZONE_SHAPE[2])  # x, y, z
 
 
 def import_structure(
-    path: str | os.PathLike[str], *, fit: Fit = "refuse", ids: str = "iglu", content: bytes | None = None
+    path: str | os.PathLike[str], *, fit: Fit = "refuse", content: bytes | None = None
 ) -> Task:
     """Return the task to build a structure from another program, from an empty world and without dialogue.
 
@@ -32,7 +32,6 @@ def import_structure(
         path: a .vox, .schem, .nbt, .litematic, .npy, .npz or .json file (see `iglu_marl.tasks.voxel_files`).
         fit: what to do with more than 11 x 9 x 11 blocks: "refuse" them, "scale" the structure down, or "crop" it to
             its middle and its lowest layers.
-        ids: color ids of numbers in arrays and JSON, "iglu" or "iglu2022".
         content: contents of the file, if it is not to be opened.
 
     Raises:
@@ -40,8 +39,7 @@ def import_structure(
         TaskError: if the structure does not fit.
 
     """
-    check_option("ids", ids, ID_TABLES)
-    model = read_voxels(path, ids=ids, content=content)
+    model = read_voxels(path, content=content)
     if model.unknown:
         warnings.warn(
             f"{path}: the colors of {', '.join(model.unknown)!s:.200} are unknown; such blocks count as grey",

@@ -110,7 +110,8 @@ def is_imported(file: str) -> bool:
     if not file.lower().endswith(".json") or not os.path.isfile(file):
         return is_structure_file(file)
     content = parse_json(read_file(Path(file), FILE_LIMIT), file)
-    return isinstance(content, list) or any(name in content for name in ("blocks", "boxes", "lines"))
+    fields = content if isinstance(content, dict) else {}
+    return isinstance(content, list) or any(name in fields for name in ("blocks", "boxes", "lines"))
 
 
 def _imported(name: str, place: str, error: type[IgluMarlError]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.core.errors import StateError, TaskError
+from iglu_marl.core.errors import TaskError
 from iglu_marl.core.task import Task, as_task, is_task
 from iglu_marl.core.task_source import TaskSource as TaskSource
 
@@ -19,40 +19,6 @@ MAX_SKIPS = 1000
 _CALLS = ("sample", "reset", "sample_task")
 _LISTS = (list, tuple, Mapping)
 _OTHERS = ("act", "step")  # methods of agents and environments, whose `reset` returns no task
-
-
-class StatefulSources:
-    """The stateful sources within a source (see `sample_task`), saved together."""
-
-    def __init__(self, source: Any) -> None:
-        self._sources = tuple(_stateful(source))
-
-    def get_state(self) -> tuple[Any, ...]:
-        """Return their states."""
-        return tuple(source.get_state() for source in self._sources)
-
-    def check_state(self, states: Any) -> None:
-        """Raise `StateError` unless these are states of these sources. An empty tuple always fits."""
-        if not isinstance(states, tuple) or len(states) not in (0, len(self._sources)):
-            raise StateError(
-                f"the state of the tasks is {states!r:.80}, expected the states of {len(self._sources)} sources"
-            )
-        for source, state in zip(self._sources, states, strict=False):
-            source.check_state(state)
-
-    def set_state(self, states: tuple[Any, ...]) -> None:
-        """Restore the states of `get_state`."""
-        for source, state in zip(self._sources, states, strict=False):
-            source.set_state(state)
-
-
-def _stateful(source: Any) -> Iterator[TaskSource]:
-    if isinstance(source, TaskSource):
-        if type(source).get_state is not TaskSource.get_state:
-            yield source
-    elif isinstance(source, (list, tuple, Mapping)):
-        for part in source.values() if isinstance(source, Mapping) else source:
-            yield from _stateful(part)
 
 
 class FiniteSource(TaskSource):

@@ -11,7 +11,7 @@ from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, BlockGrid, in_zone
 from iglu_marl.core.pose import Pose, as_pose
 from iglu_marl.core.task import Task, of_task
 from iglu_marl.tasks.named import as_source
-from iglu_marl.tasks.source import StatefulSources, TaskSource, sample_task
+from iglu_marl.tasks.source import TaskSource, sample_task
 
 MAX_DRAWS = 1000
 """`SpawnPoses` raises an error after this number of poses in a row inside starting blocks."""
@@ -22,7 +22,8 @@ Range = float | tuple[float, float]
 class SpawnPoses(TaskSource):
     """Tasks of another source with a start pose (`Task.pose`) sampled uniformly from ranges.
 
-    The task is sampled first, then the coordinates with a range, in the order of the arguments.
+    The task is sampled first, then the coordinates with a range, in the order of the arguments, and again while the
+    body is inside a starting block.
 
     Args:
         source: a task source (see `sample_task`), or its name.
@@ -31,7 +32,6 @@ class SpawnPoses(TaskSource):
         z: as `x`.
         yaw_deg: gaze (see `Pose`), a number or (low, high).
         pitch_deg: as `yaw_deg`.
-        clear: sample again if the body is inside a starting block.
         builders: number of builders of a team, who each get a pose of their own.
 
     Raises:
@@ -48,16 +48,13 @@ class SpawnPoses(TaskSource):
         z: Range = (-5.0, 5.0),
         yaw_deg: Range = (0.0, 360.0),
         pitch_deg: Range = 0.0,
-        clear: bool = True,
         builders: int = 1,
     ) -> None:
-        if not isinstance(clear, bool):
-            raise TaskError(f"SpawnPoses got clear={clear!r}, expected True or False")
         if isinstance(builders, bool) or not isinstance(builders, int) or builders < 1:
             raise TaskError(f"SpawnPoses got builders={builders!r}, expected an integer of 1 or more")
         given = {"x": x, "y": y, "z": z, "yaw_deg": yaw_deg, "pitch_deg": pitch_deg}
         ranges = [_read_range(name, value) for name, value in given.items()]
-        self.source, self.clear = as_source(source, "SpawnPoses: source", TaskError), clear
+        self.source = as_source(source, "SpawnPoses: source", TaskError)
         self.builders = builders
         self.low, self.high = (Pose(*ends) for ends in zip(*ranges, strict=True))
         for end in (self.low, self.high):
@@ -65,7 +62,6 @@ class SpawnPoses(TaskSource):
                 as_pose(end)
             except PoseError as error:
                 raise TaskError(f"SpawnPoses: {error}") from None
-        self._within = StatefulSources((self.source,))
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """Sample a task and its pose."""
@@ -82,23 +78,11 @@ class SpawnPoses(TaskSource):
                     for low, high in zip(self.low, self.high, strict=True)
                 )
             )
-            if not self.clear or _fits(task.starting_grid, pose):
+            if _fits(task.starting_grid, pose):
                 return pose
         raise TaskError(
             f"{MAX_DRAWS} poses in a row in {self!r} were inside starting blocks{of_task(task.task_id)}"
         )
-
-    def get_state(self) -> tuple[Any, ...]:
-        """Return the states of the sources within."""
-        return self._within.get_state()
-
-    def check_state(self, state: Any) -> None:
-        """Raise `StateError` unless this is a state of this source."""
-        self._within.check_state(state)
-
-    def set_state(self, state: tuple[Any, ...]) -> None:
-        """Restore a state of `get_state`."""
-        self._within.set_state(state)
 
     def __repr__(self) -> str:
         return f"SpawnPoses({self.source!r:.80}, {tuple(self.low)} to {tuple(self.high)})"

@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from iglu_marl.core.errors import ConfigError, DataError, TaskError
+from iglu_marl.core.errors import DataError, TaskError
 from iglu_marl.core.files import usable_path
-from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.core.task_source import GroupedSource
 from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
@@ -46,8 +45,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.structures: dict[str, Structure] = {}
-        self.finals: dict[str, list[Task]] = {}  # whole sessions: dialogue and final world
-        self.without_session: dict[str, BlockGrid] = {}
+        self.sessions: dict[str, list[Task]] = {}  # whole ones, with their dialogue
         self.places: list[str] = []
 
     def add_file(self, path: Path) -> None:
@@ -55,34 +53,29 @@ class _Found:
             self.structures.setdefault(key, structure)
         self.places.append(str(path))
 
-    def add_corpus(
-        self, path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, follow_links: bool
-    ) -> None:
+    def add_corpus(self, path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> None:
         from iglu_marl.data.mdc.corpus import Corpus
         from iglu_marl.data.mdc.dataset import session_task
         from iglu_marl.data.packs.archive import Pack
         from iglu_marl.data.packs.store import find_pack, local_pack
 
         if fetch or path is not None:
-            pack: Pack | None = find_pack("mdc", path, fetch, follow_links=follow_links)
+            pack: Pack | None = find_pack("mdc", path, fetch)
         else:
-            pack = local_pack("mdc", None, follow_links)
+            pack = local_pack("mdc")
         if pack is None:
             return
         with pack:
             corpus = Corpus(pack, structures=keys)
         for key, grid in corpus.gold.items():
             self.structures[key] = Structure(key, LISTED[key].name, grid)
-        self.without_session = {
-            key: grid for key, grid in corpus.gold.items() if key not in corpus.structures
-        }
         for key, sessions in corpus.structures.items():
             tasks = [session_task(session) for session in sessions]
-            self.finals[key] = [task for task in tasks if task is not None]
+            self.sessions[key] = [task for task in tasks if task is not None]
         self.places.append(corpus.location)
 
 
-def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, follow_links: bool) -> _Found:
+def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> _Found:
     found = _Found()
     if path is not None and Path(path).suffix.lower() == ".json":
         found.add_file(Path(path))
@@ -93,7 +86,7 @@ def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, fol
         else sorted(usable_path(path, named=False).glob("structures*.json"))
     )
     try:
-        found.add_corpus(path, keys, fetch, follow_links)
+        found.add_corpus(path, keys, fetch)
     except DataError as error:
         raise DataError(
             f"the structures of the Minecraft Dialogue Corpus are not available: {error}\nEither {_WHERE}"
@@ -116,12 +109,9 @@ class TaskSet(GroupedSource):
         preset: ids C1..C157; `TaskSet.ALL` for all.
         path: the corpus as a zip or folder, or a structure file; by default `IGLU_DATA_PATH` and the user's folder of
             packs. Files structures*.json in the same folder supply structures that the corpus lacks.
-        target: "gold": the structure that the architect saw; "final": the final world of the session (of a structure
-            without sessions, C38, the former).
         dialog: one task per session, with its dialogue; otherwise, and for structures without sessions, one task
             without dialogue per structure.
         fetch: whether the corpus may be downloaded.
-        follow_links: follow links in a folder.
 
     Raises:
         TaskError: if an id does not exist.
@@ -137,41 +127,28 @@ class TaskSet(GroupedSource):
         preset: str | Iterable[str] = ("C8",),
         *,
         path: str | os.PathLike[str] | None = None,
-        target: Literal["gold", "final"] = "gold",
         dialog: bool = True,
         fetch: bool = False,
-        follow_links: bool = False,
     ) -> None:
         keys = [preset] if isinstance(preset, str) else list(preset)
         for key in keys:
             if key not in LISTED:
                 raise TaskError(f"there is no task {key!r} in the list, expected ids C1..C{len(LISTED)}")
-        if target not in ("gold", "final"):
-            raise ConfigError(f"target is {target!r}, expected 'gold' or 'final'")
-        found = _find(path, keys, fetch, follow_links)
-        known = found.structures if target == "gold" else {**found.finals, **found.without_session}
-        missing = [key for key in keys if key not in known]
+        found = _find(path, keys, fetch)
+        missing = [key for key in keys if key not in found.structures]
         if missing:
-            what = "structures" if target == "gold" else "structures with sessions"
+            places = ", ".join(found.places)
             raise DataError(
-                f"{len(missing)} {what} are not in {', '.join(found.places)}: {', '.join(missing[:10])}; {_WHERE}"
+                f"{len(missing)} structures are not in {places}: {', '.join(missing[:10])}; {_WHERE}"
             )
-        self.structures = {key: found.structures[key] for key in keys if key in found.structures}
-        self.tasks = {key: self._tasks_of(key, found, target, dialog) for key in keys}
+        self.structures = {key: found.structures[key] for key in keys}
+        self.tasks = {}
+        for key, structure in self.structures.items():
+            sessions = found.sessions.get(key, []) if dialog else []
+            built = [task.replace(target_grid=structure.grid) for task in sessions]
+            self.tasks[key] = built or [structure.task()]
         if not len(self):
             raise TaskError("TaskSet holds no tasks, expected at least one")
-
-    @staticmethod
-    def _tasks_of(key: str, found: _Found, target: str, dialog: bool) -> list[Task]:
-        sessions = found.finals.get(key, [])
-        if target == "final" and sessions:
-            if dialog:
-                return sessions
-            return list(dict.fromkeys(task.replace(dialog="", task_id=key) for task in sessions))
-        structure = found.structures[key]
-        if not dialog or not sessions:
-            return [structure.task()]
-        return [task.replace(target_grid=structure.grid) for task in sessions]
 
     @property
     def preset(self) -> list[str]:

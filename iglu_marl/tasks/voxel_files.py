@@ -2,12 +2,12 @@
 
 | ending | program | read |
 |---|---|---|
-| `.vox` | MagicaVoxel and others | the models of the scene in its first frame, with the colors of the palette |
+| `.vox` | MagicaVoxel and others | a model with the colors of the palette |
 | `.schem` | WorldEdit and others | Sponge schematic, versions 1 to 3 |
 | `.nbt` | Minecraft | structure block |
 | `.litematic` | Litematica | all regions |
 | `.npy`, `.npz` | NumPy | ids [y, x, z], blocks [n, 4] of x, y, z, id, or colors [y, x, z, 3 or 4] |
-| `.json` | yours | blocks, boxes and lines, see `read_json_blocks` |
+| `.json` | yours | blocks, boxes and lines, see `_read_json` |
 
 Files are untrusted: sizes are bounded, and a damaged file raises a `DataError` that names the file and the place.
 """
@@ -30,7 +30,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import usable_path
-from iglu_marl.core.grid import IGLU_ID_OF_IGLU2022, ZONE_SHAPE
+from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.parsing import MIB, parse_json, read_file, too_large, wrap_errors
 from iglu_marl.tasks.voxel_colors import GAME_COLORS, rgb_of_name
 
@@ -38,6 +38,7 @@ FILE_LIMIT = 32 * MIB  # bytes of a file
 UNPACKED_LIMIT = 16 * MIB  # bytes of unpacked NBT, whose tags become objects
 MAX_CELLS = 1 << 22  # cells of a box around the blocks of a file
 MAX_COORDINATE = 1 << 30
+_TURNED, _AS_DRAWN = b"\2\0\0\0_r", b"\1\0\0\0004"  # rotation of a model in a .vox file: none
 Ints = npt.NDArray[np.int64]
 
 
@@ -61,7 +62,6 @@ class VoxelModel:
 def read_voxels(
     path: str | os.PathLike[str],
     *,
-    ids: str = "iglu",
     content: bytes | None = None,
     unpacked_limit: int = UNPACKED_LIMIT,
 ) -> VoxelModel:
@@ -69,7 +69,6 @@ def read_voxels(
 
     Args:
         path: the file; its ending names the format.
-        ids: color ids of numbers in arrays and JSON, "iglu" or "iglu2022".
         content: contents of the file, if it is not to be opened.
         unpacked_limit: largest number of bytes of unpacked NBT and arrays.
 
@@ -86,7 +85,7 @@ def read_voxels(
     elif len(content) > FILE_LIMIT:
         raise DataError(too_large(str(file), len(content), FILE_LIMIT))
     with wrap_errors(str(file)):
-        names = _Colors(ids, unpacked_limit)
+        names = _Colors(unpacked_limit)
         cells, colors, in_place = reader(content, names)
         cells, colors = _last_of_each_cell(cells, colors)
         if not len(cells):
@@ -99,10 +98,8 @@ def read_voxels(
 class _Colors:
     """The colors of names and ids, the names that are unknown, and the largest size of unpacked data."""
 
-    def __init__(self, ids: str, limit: int) -> None:
+    def __init__(self, limit: int) -> None:
         self.limit = limit
-        order = np.arange(1, 7) if ids == "iglu" else IGLU_ID_OF_IGLU2022[1:]
-        self.of_id: npt.NDArray[np.uint8] = GAME_COLORS[order - 1]
         self.unknown: set[str] = set()
 
     def of(self, kind: Any, place: str) -> list[int] | None:
@@ -113,7 +110,7 @@ class _Colors:
                 self.unknown.add(kind[:80])
             return None if rgb is None else list(rgb)
         if type(kind) is int and 0 <= kind <= 6:
-            return self.of_id[kind - 1].tolist() if kind else None
+            return GAME_COLORS[kind - 1].tolist() if kind else None
         is_rgb = isinstance(kind, list) and len(kind) == 3
         if is_rgb and all(type(part) is int and 0 <= part <= 255 for part in kind):
             return kind
@@ -149,38 +146,25 @@ def _read_vox(content: bytes, names: _Colors) -> Blocks:
     """Read a .vox file: chunks of id, size of the content, size of the children. Its z is up."""
     if content[:4] != b"VOX ":
         raise DataError(f"it begins with {content[:4]!r}, expected b'VOX '")
-    models: list[Ints] = []
-    sizes: list[tuple[int, ...]] = []
-    palette, scene = _default_palette(), {}
+    voxels, palette = np.zeros((0, 4), np.int64), _default_palette()
+    models = 0
     for kind, body in _chunks(content):
-        if kind == b"SIZE":
-            sizes.append(struct.unpack_from("<3I", body))
-        elif kind == b"XYZI":
+        if kind == b"XYZI":
             (count,) = struct.unpack_from("<I", body)
-            if len(body) != 4 + 4 * count or len(models) >= len(sizes):
-                raise DataError(f"chunk XYZI has {len(body)} bytes for {count} voxels, or no SIZE before it")
+            if len(body) != 4 + 4 * count:
+                raise DataError(f"chunk XYZI has {len(body)} bytes for {count} voxels")
             voxels = np.frombuffer(body, np.uint8, offset=4).reshape(-1, 4).astype(np.int64)
-            models.append(voxels[voxels[:, 3] > 0])  # some write air, as color 0
+            models += 1
         elif kind == b"RGBA":
             colors = np.frombuffer(body[:1024], np.uint8).reshape(-1, 4)[:, :3]  # some write fewer than 256
             palette = np.concatenate([colors, palette[len(colors) :]])
-        elif kind in (b"nTRN", b"nGRP", b"nSHP"):
-            node, children, move = _scene_node(kind, body)
-            scene[node] = (kind, children, move)
-    cells, rgb = [np.zeros((0, 3), np.int64)], [np.zeros((0, 3), np.uint8)]
-    total = 0
-    for number, turn, shift in _placed(scene, 0, np.eye(3, dtype=np.int64), np.zeros(3, np.int64), 0, [0]):
-        if not 0 <= number < len(models):
-            raise DataError(f"its scene shows model {number}, expected one of {len(models)}")
-        voxels, half = models[number], np.array(sizes[number]) // 2
-        total += len(voxels)
-        if total > MAX_CELLS:
-            raise DataError(f"it has more than {MAX_CELLS:,} voxels")
-        doubled_centers = 2 * (voxels[:, :3] - half) + 1
-        x, y, z = ((doubled_centers @ turn.T + 2 * shift - 1) // 2).T
-        cells.append(np.stack([x, z, -y], axis=1))
-        rgb.append(palette[voxels[:, 3] - 1])
-    return np.concatenate(cells), np.concatenate(rgb), False
+        elif kind == b"nTRN" and _TURNED in body and _TURNED + _AS_DRAWN not in body:
+            raise DataError("its scene turns the model, expected one that stands as it was drawn")
+    if models > 1:
+        raise DataError(f"it has {models} models, expected one: merge them in the editor")
+    voxels = voxels[voxels[:, 3] > 0]  # some write air, as color 0
+    x, y, z, color = voxels.T
+    return np.stack([x, z, -y], axis=1), palette[color - 1], False
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -203,60 +187,6 @@ def _default_palette() -> npt.NDArray[np.uint8]:
     ramp = [17 * step for step in (14, 13, 11, 10, 8, 7, 5, 4, 2, 1)]
     ramps = [tuple(level * (axis in (color, 3)) for axis in range(3)) for color in range(3) for level in ramp]
     return np.array([*cube, *ramps, *((level,) * 3 for level in ramp), (0, 0, 0)], np.uint8)
-
-
-def _scene_node(kind: bytes, body: bytes) -> tuple[int, list[int], dict[str, str]]:
-    """Return a node's number, its children (of nSHP: models), and the attributes of its first frame."""
-    reader = io.BytesIO(body)
-
-    def number() -> int:
-        return int(struct.unpack("<i", reader.read(4))[0])
-
-    def table() -> dict[str, str]:
-        return {text(): text() for _ in range(number())}
-
-    def text() -> str:
-        return reader.read(number()).decode("utf-8", "replace")
-
-    node, attributes = number(), table()
-    if attributes.get("_hidden") == "1":
-        return node, [], {}
-    if kind == b"nTRN":
-        child, *_ = (number() for _ in range(4))  # child, reserved, layer, frames
-        return node, [child], table()
-    count = number()
-    if kind == b"nGRP":
-        return node, [number() for _ in range(count)], {}
-    return node, [number()] if count else [], {}
-
-
-def _placed(
-    scene: Mapping[int, Any], node: int, turn: Ints, shift: Ints, depth: int, count: list[int]
-) -> Iterator[tuple[int, Ints, Ints]]:
-    """Yield (model, rotation, translation) of the models of a scene; without a scene the first model."""
-    if not scene:
-        yield 0, turn, shift
-        return
-    count[0] += 1
-    if node not in scene or depth > 64 or count[0] > 10_000:
-        raise DataError(f"its scene has no node {node}, circles, or more than 10,000 nodes")
-    kind, children, frame = scene[node]
-    if kind == b"nSHP":
-        yield from ((model, turn, shift) for model in children)
-        return
-    move = np.array(frame.get("_t", "0 0 0").split(), np.int64)
-    shift, turn = turn @ move + shift, turn @ _rotation(int(frame.get("_r", 4)))
-    for child in children:
-        yield from _placed(scene, child, turn, shift, depth + 1, count)
-
-
-def _rotation(packed: int) -> Ints:
-    """Return the matrix of a packed rotation: the columns of the entries in rows 0 and 1, then three signs."""
-    first, second = packed & 3, packed >> 2 & 3
-    turn = np.zeros((3, 3), np.int64)
-    for row, column in enumerate((first, second, 3 - first - second)):
-        turn[row, column] = -1 if packed >> 4 + row & 1 else 1
-    return turn
 
 
 # ------------------------------------------------------------------------------------------------ Minecraft
@@ -433,23 +363,22 @@ def _read_npy(content: bytes, names: _Colors) -> Blocks:
     good = (kinds >= 1) & (kinds <= 6) & (kinds == np.floor(kinds))
     if not good.all() or (cells != np.floor(cells)).any():
         raise DataError(f"it holds {kinds[~good][:1]}, expected color ids 0..6 and whole coordinates")
-    return cells.astype(np.int64), names.of_id[kinds.astype(np.int64) - 1], in_place
+    return cells.astype(np.int64), GAME_COLORS[kinds.astype(np.int64) - 1], in_place
 
 
-def read_json_blocks(content: Any, names: _Colors) -> Blocks:
-    """Read blocks, boxes and lines from parsed JSON: a list of them, or lists under "blocks", "boxes" and "lines".
+def _read_json(content: bytes, names: _Colors) -> Blocks:
+    """Read blocks, boxes and lines: a list of blocks, or lists of them under "blocks", "boxes" and "lines".
 
     | entry | |
     |---|---|
     | `{"x": 0, "y": 0, "z": 0, "type": "red"}`, `[0, 0, 0, "red"]` | a block |
-    | `{"from": [0, 0, 0], "to": [4, 0, 2], "type": "oak_planks"}` | a box |
-    | `{"x1": 0, "y1": 0, "z1": 0, "x2": 4, "y2": 0, "z2": 2, "type": "red"}` | a box |
-    | either with `"shape": "line"`, or under "lines" | a line |
+    | `{"from": [0, 0, 0], "to": [4, 0, 2], "type": "oak_planks"}` | a box or a line |
 
-    `type` (or `color`, `colour`, `block`) is a color, a Minecraft block, "#rrggbb", [r, g, b] or an id. Later entries
-    replace earlier ones; "air" clears.
+    `type` is a color, a Minecraft block, "#rrggbb", [r, g, b] or an id. Later entries replace earlier ones; "air"
+    clears.
     """
-    groups = {"blocks": content} if isinstance(content, list) else content
+    whole = parse_json(content, "its text")
+    groups = {"blocks": whole} if isinstance(whole, list) else whole
     known = ("blocks", "boxes", "lines")
     if not isinstance(groups, Mapping) or not any(isinstance(groups.get(name), list) for name in known):
         raise DataError(
@@ -461,9 +390,9 @@ def read_json_blocks(content: Any, names: _Colors) -> Blocks:
     for group in known:
         for number, entry in enumerate(groups.get(group) or []):
             place = f"{group}[{number}]"
-            ends, kind, shape = _json_entry(entry, group, place)
+            start, end, kind = _json_entry(entry, place)
             color = names.of(kind, f"the type of {place}")
-            cells = _line(*ends) if shape == "line" else _box(*ends)
+            cells = _line(start, end) if group == "lines" else _box(start, end)
             world.update((tuple(cell), color) for cell in cells.tolist())
             if len(world) > MAX_CELLS:
                 raise DataError(f"{place}: it has more than {MAX_CELLS:,} blocks")
@@ -471,33 +400,24 @@ def read_json_blocks(content: Any, names: _Colors) -> Blocks:
     return list(solid), list(solid.values()), False
 
 
-def _json_entry(entry: Any, group: str, place: str) -> tuple[list[list[int]], Any, str]:
-    """Return both ends of a block, box or line, its type, and its shape."""
-    ends: list[Any]
-    shape = {"lines": "line"}.get(group, "box")
+def _json_entry(entry: Any, place: str) -> tuple[list[int], list[int], Any]:
+    """Return both ends of a block, box or line, and its type."""
+    start: Any = None
+    end: Any = None
+    kind: Any = None
     if isinstance(entry, list) and len(entry) == 4:
-        ends, kind = [entry[:3]] * 2, entry[3]
+        start, kind = entry[:3], entry[3]
     elif isinstance(entry, Mapping):
-        kinds = [entry[key] for key in ("color", "colour", "type", "block") if key in entry]
-        kind = kinds[0] if kinds else "red"
-        shape = entry.get("shape", shape)
-        if "from" in entry:
-            ends = [entry["from"], entry.get("to")]
-        elif "x1" in entry:
-            ends = [[entry.get(f"{axis}{end}") for axis in "xyz"] for end in (1, 2)]
-        else:
-            ends = [[entry.get(axis) for axis in "xyz"]] * 2
-    else:
-        ends, kind = [[], []], None
-    whole = [
-        isinstance(end, list) and len(end) == 3 and all(type(at) is int and abs(at) < 1e6 for at in end)
-        for end in ends
-    ]
-    if not all(whole) or shape not in ("box", "line", "block", "cuboid"):
-        raise DataError(
-            f"{place} is {entry!r:.100}, expected x, y, z and type, or from, to and type, with whole numbers"
-        )
-    return ends, kind, shape
+        start = entry.get("from", [entry.get(axis) for axis in "xyz"])
+        end, kind = entry.get("to"), entry.get("type")
+    end = start if end is None else end
+    for corner in (start, end):
+        whole = isinstance(corner, list) and all(type(at) is int and abs(at) < 1e6 for at in corner)
+        if not whole or len(corner) != 3:
+            raise DataError(
+                f"{place} is {entry!r:.100}, expected x, y, z and type, or from, to and type, with whole numbers"
+            )
+    return start, end, kind
 
 
 def _box(start: list[int], end: list[int]) -> Ints:
@@ -511,10 +431,6 @@ def _line(start: list[int], end: list[int]) -> Ints:
     steps = int(np.abs(np.subtract(end, start)).max())
     _check_volume(steps + 1)
     return np.round(np.linspace(start, end, steps + 1)).astype(np.int64)
-
-
-def _read_json(content: bytes, names: _Colors) -> Blocks:
-    return read_json_blocks(parse_json(content, "its text"), names)
 
 
 Reader = Callable[[bytes, _Colors], Blocks]

@@ -53,7 +53,7 @@ def _write_sessions(paths: Iterable[Path], folder: Path) -> dict[str, int]:
         except DataError:
             unbuilt += 1
             continue
-        if any(said.role == Role.ARCHITECT for turn in session.turns for said in turn.dialogue):
+        if any(said.role == Role.ARCHITECT for turn in session.turns for said in turn):
             found.append(session)
         else:
             silent += 1

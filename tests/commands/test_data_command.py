@@ -180,15 +180,6 @@ def test_the_shared_packs_are_whole(shared: Path) -> None:
         assert verdict["problems"] == missing
 
 
-def test_info_with_statistics(shared: Path, server: FileServer) -> None:
-    told = call_json("info", "iglu-singleturn", "--data", shared / "data", "--statistics")["statistics"]
-    assert (told["tasks"], told["utterances"], told["structures"]) == (1416, 1825, 32)
-    text = call("info", "iglu-singleturn", "--data", shared / "data", "--statistics")
-    assert "32,285" in text
-    assert "Not on this machine" in call("info", "mdc", "--statistics")
-    assert server.seen == []
-
-
 def exported(tmp_path: Path, *arguments: Any) -> OwnTasks:
     place = tmp_path / f"{arguments[0]}.jsonl"
     told = call_json("export", *arguments, "-o", place)["tasks"]

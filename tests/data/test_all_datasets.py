@@ -121,10 +121,9 @@ WRONG_OPTIONS: list[tuple[Callable[..., Dataset], dict[str, Any]]] = [
     *((kind, {"ids": "voxel"}) for kind in (SingleturnDataset, MultiturnDataset)),
     *((kind, {"task_kwargs": {"size": 1}}) for kind in (SingleturnDataset, MultiturnDataset, CDMDataset)),
     *((kind, {"dataset_version": 2}) for kind in (SingleturnDataset, MultiturnDataset, CDMDataset)),
-    *((CDMDataset, options) for options in ({"mode": "turn"}, {"target": "golden"}, {"target": "gold"})),
     *(
-        (CDMDataset, {"upstream_rules": True, **options})
-        for options in ({"mode": "turns"}, {"target": "gold"})
+        (CDMDataset, {"mode": mode, "upstream_rules": rules})
+        for mode, rules in (("turn", False), ("turns", True))
     ),
     (CDMDataset, {"mode": "sessions", "task_kwargs": {"progressive": True}}),
 ]

@@ -329,14 +329,6 @@ def test_downloads_can_be_forbidden(server: FileServer, monkeypatch: pytest.Monk
     assert server.seen == []
 
 
-def test_a_failed_download_says_why_and_where_to_put_it(server: FileServer, tmp_path: Path) -> None:
-    server.files["/x.zip"].statuses = [404]
-    with pytest.raises(store.MissingPackError) as caught:
-        store.find_pack("mdc")
-    for part in ("answered 404", server.url("/x.zip"), str(tmp_path / "cache" / "packs" / PACK)):
-        assert part in str(caught.value)
-
-
 def test_published_facts(server: FileServer, tmp_path: Path) -> None:
     """The size and hash in the Git LFS pointer upstream hold for mirrors too; all packs come from GitHub."""
     with pytest.raises(WrongDataError, match="expected 13,977,030"):

@@ -101,19 +101,8 @@ def test_what_stands_beside_the_table(tmp_path: Path) -> None:
     assert "Git LFS pointer" in found.tasks.reason
 
 
-def test_a_side_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iglu_marl.data.iglu.human_evaluation._SIDE_LIMIT", 99)
-    games = b"[" + b" " * 99 + b"]"
-    files = {"human_agent_feedback.csv": feedback(row()), "gamedata.json": games, "taskdata.json": b"[2]"}
-    for place in (write_folder(tmp_path / "folder", files), write_zip(tmp_path / "pack.zip", files)):
-        found = human_evaluation(place)
-        assert isinstance(found.games, Unavailable)
-        assert "101 bytes" in found.games.reason
-        assert found.tasks == [2]
-
-
 def test_wrong_places_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="does not exist"):
+    with pytest.raises(DataError, match=r"nowhere\.csv has no human_agent"):
         human_evaluation(tmp_path / "nowhere.csv")
     with pytest.raises(DataError, match=r"has no human_agent_feedback\.csv"):
         human_evaluation(tmp_path)

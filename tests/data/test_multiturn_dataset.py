@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from made_packs import (
     DIALOG_COLUMNS,
@@ -22,7 +21,7 @@ from made_packs import (
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data import IGLUDataset, MultiturnDataset, bundled, read_sessions, write_sessions
+from iglu_marl.data import MultiturnDataset, write_sessions
 
 STATS = "iglu_multiturn"  # key of stats.json
 
@@ -163,49 +162,6 @@ def test_sessions_without_rows_or_worlds_are_counted(tmp_path: Path) -> None:
         "bad_row": 2,
         "no_rows": 1,  # 6-c1
     }
-
-
-def test_it_reads_what_read_sessions_reads(tmp_path: Path) -> None:
-    folder = Path(str(bundled.files()))
-    data = MultiturnDataset(path=folder)
-    assert data.tasks == read_sessions(folder)
-    assert {name: data.tasks[name] for name in sorted(data.tasks)} == bundled.load()
-    assert data.report().counts == {}
-
-
-def test_names_with_other_digits_are_in_order_too(tmp_path: Path) -> None:
-    names = ["1-c5²", "1-c5", "2-c①", "10-c5", "٣-c5", "9" * 200 + "-c5"]
-    rows = [say(name, step, "one" if step == 1 else "") for name in names for step in (1, 2)]
-    data = MultiturnDataset(path=pack(tmp_path / "m.zip", rows, {(name, 2): 1 for name in names}))
-    assert sorted(data.ids()) == sorted(names)
-    silent = MultiturnDataset(path=tmp_path / "m.zip", dialogs=False)
-    assert silent.ids() == ["1-c5", "10-c5", "1-c5²", "2-c①"]
-
-
-def test_splits_and_filters_keep_sessions_whole(small: Path) -> None:
-    data = MultiturnDataset(path=small)
-    assert sorted(name for part in data.split().values() for name in part.ids()) == sorted(data.ids())
-    assert data.filter(clear=True).ids() == ["10-c73", "1-c8"]
-    # Session 2 has turns of 1 and 3 blocks.
-    limits = {0: [], 1: ["1-c8"], 2: ["1-c8"], 3: ["2-c73", "10-c73", "1-c8"]}
-    assert {most: data.filter(max_blocks=most).ids() for most in limits} == limits
-    part = data.filter(structures=["c73"])
-    part.seed(1)
-    assert part.by_id("2-c73") == data.by_id("2-c73")
-    assert part.by_id("2-c73") is not data.by_id("2-c73")  # so that it has a generator of its own
-    records = [(record["turn"], record["added"], record["clear"]) for record in data.records()]
-    assert records == [(0, 1, True), (1, 2, False), (0, 3, True), (0, 1, True)]
-
-
-def test_options(small: Path) -> None:
-    data = IGLUDataset("v0.1.0-rc1", {"invariant": False, "progressive": True}, path=small, ids="iglu2022")
-    session = data.by_id("2-c73")
-    task = session[1]
-    assert (data.dataset_version, task.invariant, task.ids) == ("v0.1.0-rc1", False, "iglu2022")
-    assert set(np.unique(task.target_grid)) == {0, 3}  # red
-    plain = MultiturnDataset(path=small).by_id("2-c73")
-    assert task.in_ids("iglu") == plain[1].replace(invariant=False)
-    assert (session[0].next_task, plain[0].next_task) == (session[1], None)
 
 
 def test_a_start_world_has_the_ids_of_the_others(tmp_path: Path) -> None:

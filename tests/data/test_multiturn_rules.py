@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import shutil
@@ -19,8 +17,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, BlockGrid, blocks_to_grid, grid_to_blocks
 from iglu_marl.data import bundled, read_sessions
 from iglu_marl.data.iglu.multiturn import MultiturnSkip, Row, read_rows, read_session
-from iglu_marl.data.iglu.tables import EMPTY
-from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, parse_world, read_voxel_grid, voxel_colors
+from iglu_marl.data.iglu.world_files import parse_world, read_voxel_grid, voxel_colors
 from iglu_marl.data.report import Report
 
 HEADER = (
@@ -139,12 +136,6 @@ def test_runs_of_dollars_are_line_breaks_and_a_text_cannot_speak_for_the_other()
     assert said == [("architect", "one\ntwo\n<Builder> me too"), ("builder", "a\nb"), ("architect", "c")]
 
 
-def test_a_session_without_a_turn() -> None:
-    report = Report()
-    assert read([row(1, "one"), row(2)], towers({2: 0}), report) is None
-    assert (report.counts["empty_session"], report.sessions) == (1, 0)
-
-
 EVENTS = st.lists(st.sampled_from(["say", "answer", "ask", "build", "nothing", "unqualified"]), max_size=14)
 
 
@@ -208,11 +199,6 @@ def test_rows_are_read_from_csv() -> None:
     assert (report.rows, report.skipped) == (6, [])
 
 
-def test_columns_of_questions_may_be_missing_and_an_utterance_may_span_lines() -> None:
-    short = "x,instruction,PartitionKey,StepId,structureId,IsHITQualified"
-    assert read_rows(table('?,"one\ntwo",3-hut,1,hut,True', header=short), Report()) == [row(1, "one\ntwo")]
-
-
 def test_rows_without_a_session_or_a_step_are_counted() -> None:
     report = Report()
     steps = ("", "x", "1.5", "²", "9" * 5000)
@@ -227,19 +213,6 @@ def test_rows_without_a_session_or_a_step_are_counted() -> None:
     assert "line 2" in str(report.skipped[0])
 
 
-TEXTS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r"), min_size=1)
-
-
-@given(st.lists(TEXTS.filter(lambda text: text.strip() not in EMPTY)))
-def test_the_table_keeps_every_text(texts: list[str]) -> None:
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER.split(","))
-    writer.writerows(["3-hut", 1, "hut", "True", text, "", ""] for text in texts)
-    found = [row.instruction for row in read_rows(out.getvalue(), Report())]
-    assert found == [re.sub(r"\$+", "\n", text).strip() for text in texts]
-
-
 # -- worlds
 
 
@@ -251,11 +224,6 @@ def read_blocks(content: Any) -> list[Block]:
 def test_worlds_are_read_in_our_coordinates_and_ids() -> None:
     entries = [(5, 71, -5, 60), (-5, 63, 5, 57), (0, 64, 0, 87)]
     assert read_blocks(json.dumps(world(*entries))) == [(-5, -1, 5, 1), (0, 0, 0, 2), (5, 7, -5, 6)]
-
-
-@pytest.mark.parametrize("palette", [(57, 50, 59, 47, 56, 60), (86, 87, 88, 89, 90, 91)])
-def test_both_palettes_name_the_colors_in_the_same_order(palette: tuple[int, ...]) -> None:
-    assert [int(COLOR_OF_VOXEL[voxel]) for voxel in palette] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,9 @@ from made_packs import (
 
 import iglu_marl
 from iglu_marl.core.errors import DataError
-from iglu_marl.data import SingleturnDataset, tasks_from_folder, write_tasks
+from iglu_marl.data import SingleturnDataset
 from iglu_marl.data.iglu.singleturn import names_place
 from iglu_marl.data.iglu.world_files import SECOND_PALETTE
-from iglu_marl.data.parquet import task_frame
 from iglu_marl.tasks import sample_task
 
 STATS = "iglu_singleturn"  # key of stats.json
@@ -153,14 +152,6 @@ def data(pack: Path) -> SingleturnDataset:
     return SingleturnDataset("v1.0", path=pack)
 
 
-def test_tasks_by_start_world(data: SingleturnDataset) -> None:
-    listed = data.tasks["23-c135/cq-game-1000"]
-    assert [task.task_id for task in listed] == ["CQ-game-5755"]
-    assert data.by_id("CQ-game-5755") is listed[0]
-    assert [task for tasks in data.tasks.values() for task in tasks] == list(data)
-    assert repr(data) == "SingleturnDataset(637 names, 1416 entries, 1416 tasks)"
-
-
 UNBUILT = {
     "train": (186, 1038),
     "val": (16, 61),
@@ -193,17 +184,6 @@ def test_unbuilt_tasks_are_marked_and_not_sampled(pack: Path, data: SingleturnDa
     by_author = [task for task in original if data.games[str(task.task_id)].rebuilt_path in data.worlds]
     built = [task for task in by_author if data.by_id(str(task.task_id)).unbuilt and not task.unbuilt]
     assert len(built) == 174 + 16 + 59
-
-
-def test_unbuilt_tasks_stay_marked_in_files_and_tables(data: SingleturnDataset, tmp_path: Path) -> None:
-    part = data.split("val")
-    write_tasks(tmp_path / "tasks.jsonl", part)
-    again = tasks_from_folder(tmp_path)
-    assert [(task.task_id, task.unbuilt, task.structure) for task in again] == [
-        (task.task_id, task.unbuilt, task.structure) for task in part
-    ]
-    assert sum(record["unbuilt"] for record in again.records()) == 16
-    assert task_frame(part)["unbuilt"].sum() == 16
 
 
 def test_where_a_build_may_stand_is_what_the_instruction_says(pack: Path, data: SingleturnDataset) -> None:
@@ -266,25 +246,6 @@ def test_filters(data: SingleturnDataset) -> None:
     assert type(small) is SingleturnDataset
     assert small.by_id(small.ids()[0]) is data.by_id(small.ids()[0])
     assert len(data) == 1416
-
-
-def test_records(data: SingleturnDataset) -> None:
-    records = {record["game_id"]: record for record in data.records()}
-    assert len(records) == len(data)
-    row = records["CQ-game-2719"]
-    assert (row["start"], row["structure"], row["clear"]) == ("8-c136/step-20", "c136", True)
-    counts = ("start_blocks", "target_blocks", "added", "removed", "recolored")
-    assert [row[name] for name in counts] == [18, 10, 0, 8, 0]
-
-
-def test_options(pack: Path) -> None:
-    data = SingleturnDataset("v1.0", {"invariant": True}, path=pack, ids="iglu2022")
-    task = data.by_id("CQ-game-2719")
-    plain = SingleturnDataset(path=pack).by_id("CQ-game-2719")
-    assert (task.invariant, plain.is_invariant) == (True, False)
-    assert task.ids == "iglu2022"
-    assert np.array_equal(task.in_ids("iglu").target_grid, plain.target_grid)
-    assert not np.array_equal(task.target_grid, plain.target_grid)
 
 
 def made(path: Path, rows: list[dict[str, str]], **files: bytes) -> Path:
@@ -372,14 +333,6 @@ def test_damaged_worlds_are_counted(content: bytes, tmp_path: Path) -> None:
     assert str(caught.value) == causes[0]
 
 
-def test_odd_avatars_do_not_matter(tmp_path: Path) -> None:
-    odd = world(*tower(2), avatarInfo={"pos": [1, "2", 3], "look": None})
-    data = SingleturnDataset(path=made(tmp_path / "s.zip", [game(1)], **{rebuilt_file(1): odd}))
-    file = data.worlds.file(rebuilt_file(1))
-    assert np.isnan(file.avatar_pos).all()
-    assert np.isnan(file.avatar_look).all()
-
-
 def test_incomplete_rows(tmp_path: Path) -> None:
     faults = (
         {"GameId": ""},
@@ -402,20 +355,6 @@ def test_a_table_of_which_much_cannot_be_read_warns(tmp_path: Path) -> None:
     path = made(tmp_path / "s.zip", rows, **{rebuilt_file(1): world(*tower(2))})
     with pytest.warns(UserWarning, match=r"10 of 12 rows cannot be used, .*see report\(\)"):
         SingleturnDataset(path=path)
-
-
-def test_a_bar_is_shown_when_wanted(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
-    path = made(tmp_path / "s.zip", [game(1)], **{rebuilt_file(1): world(*tower(2))})
-    for progress, shown in ((None, False), (True, True), (True, False), (False, False)):
-        if shown:
-            path.touch()  # else there is nothing to be read
-        SingleturnDataset(path=path, progress=progress)
-        told = capfd.readouterr()
-        assert ("reading IGLU single-turn" in told.err) == shown
-        assert told.out == ""
 
 
 def _layout_of_2022(**columns: str) -> dict[str, bytes]:

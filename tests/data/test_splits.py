@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iglu_marl import ConfigError, DataError, Subtasks, Task
+from iglu_marl import DataError, Subtasks, Task
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.data import (
     CDMDataset,
@@ -23,7 +23,6 @@ from iglu_marl.data import (
     Split,
     bundled,
     check_split,
-    tasks_from_folder,
 )
 from iglu_marl.data.splits import SplitWarning, hash_fraction
 from iglu_marl.tasks import SessionTasks, TaskSet
@@ -94,14 +93,6 @@ def test_what_is_frozen_does_not_move() -> None:
     assert digest == "8a249ef929fb22610ef0acdabb33f4daa702608d15ea630f7b566272762c01a1"  # of SPLIT_VERSION 1
 
 
-def test_the_bundled_parts_are_balanced() -> None:
-    sessions = bundled.load()
-    turns = dict.fromkeys(PARTS, 0)
-    for name, own in sessions.items():
-        turns[Split.of(name)] += sum(map(len, own))
-    assert turns == {"train": 253, "val": 51, "test": 60}
-
-
 NEAR = st.tuples(st.integers(-2, 2), st.integers(-1, 7), st.integers(-2, 2))
 
 
@@ -165,24 +156,9 @@ def test_what_cannot_be_checked_is_said() -> None:
         assert check_split(train=[change, change], test=[change]) == []
 
 
-def test_own_tasks_go_where_their_structure_goes(tmp_path: Path) -> None:
-    target = [[0, -1, 0, "red"]]
-    rows = [{"id": name, "structure": name, "target": target} for name in ("c135", "C7", "bridge")]
-    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, [*rows, {"id": "t3", "target": target}])))
-    parts = tasks_from_folder(tmp_path).split()
-    assert [parts[part].ids()[0] for part in ("test", "train", "val")] == ["c135", "C7", "bridge"]
-    assert parts[Split.of("t3")].ids()[-1] == "t3"
-
-
 def test_what_has_no_part_is_refused() -> None:
     for nothing in ("", " ", np.zeros((9, 11, 11), np.int8)):
         with pytest.raises(DataError, match="or at least one block"):
             Split.of(nothing)
     with pytest.raises(DataError, match="part 'train' holds 3, expected"):
         check_split(train=3)
-
-
-def test_an_unknown_part_is_refused(shared: Path) -> None:
-    data = MultiturnDataset(path=shared / "data" / "iglu-multiturn.zip", dialogs=False)
-    with pytest.raises(ConfigError, match="split is 'dev', expected one of train, val, test"):
-        data.split("dev")

@@ -15,7 +15,7 @@ from iglu_marl.core.task import as_task
 from iglu_marl.envs import VectorGame
 from iglu_marl.evaluation import tasks_of
 from iglu_marl.language.goals import GoalTask
-from iglu_marl.tasks import DUMMY_TASK, BundledTasks, Curriculum, CustomTasks, SpawnPoses
+from iglu_marl.tasks import DUMMY_TASK, BundledTasks, CustomTasks, SpawnPoses
 from iglu_marl.text import TextGame
 
 BLOCKS = [(0, -1, 0, 1), (1, -1, 0, 6), (0, 0, 0, 2)]
@@ -32,7 +32,6 @@ FORMS: list[Callable[[Task], Any]] = [
     lambda task: CustomTasks([task]),
     lambda task: lambda: task,
     lambda task: SpawnPoses(task),
-    lambda task: Curriculum([[task], [task]]),
     lambda task: Subtasks([""], [task.target_grid], starting_grid=task.starting_grid),
 ]
 

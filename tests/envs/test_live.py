@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iglu_marl
-from iglu_marl import ActionError, Recorder, Role, StateError, Task, replay
+from iglu_marl import ActionError, DataError, Recorder, Role, StateError, Task, replay
 from iglu_marl.core.actions import Action
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs import LiveGame
@@ -315,8 +315,12 @@ def test_a_recording_becomes_a_dataset_of_ticks(
     assert len(episode.actions["say"] if agent == "builder_0" else episode.actions) == 40
     assert sum(episode.rewards) == pytest.approx(replay(tmp_path / "live.jsonl").returns[Role(agent[:-2])])
     assert episode.truncations[-1]
-    env = minari.load_dataset("iglu/live-v0").recover_environment()
-    assert env.unwrapped.view == "live"
+    with Recorder(tmp_path / "silent.jsonl") as recorder:
+        live = recorder.wrap(game)
+        live.reset(seed=5)
+        live.tick({Role.BUILDER if agent == "architect_0" else Role.ARCHITECT: words})
+    with pytest.raises(DataError, match="no episode"):
+        write_minari(tmp_path / "silent.jsonl", "iglu/silent-v0", agent=agent)
 
 
 def test_agents_fit_it() -> None:

@@ -11,7 +11,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from recorded_lines import chained, lines_of
-from typer.testing import CliRunner
 
 import iglu_marl
 from iglu_marl import (
@@ -31,12 +30,9 @@ from iglu_marl.benchmark import find, make, run, verify
 from iglu_marl.benchmark.batches import judged_many
 from iglu_marl.benchmark.games import judged
 from iglu_marl.benchmark.results import checksum
-from iglu_marl.cli import app
 from iglu_marl.data.iglu.writer import EpisodeRecorder
-from iglu_marl.envs import LiveGame
 from iglu_marl.game.episode import WorldEdit
 from iglu_marl.recording import read_recording, repair
-from iglu_marl.recording.recorded_env import script_options
 from iglu_marl.rendering import ReplayRecorder
 
 GRID = [(0, -1, -2, 6), (1, -1, -2, 1), (1, 0, -2, 2)]
@@ -111,19 +107,6 @@ def test_a_recorded_edit_replays_bit_for_bit(name: str, tmp_path: Path) -> None:
         ((0, -1, -2, 3),), "builder_0"
     )  # the other cell was air already
     assert page.data["moments"] == len(editing.states)
-
-
-def test_a_real_time_game_replays(tmp_path: Path) -> None:
-    game, path = LiveGame(**PLAIN), tmp_path / "live.jsonl"
-    with Recorder(path) as recorder:
-        wrapped = recorder.wrap(game)
-        wrapped.reset(seed=0)
-        for number in range(20):
-            wrapped.tick(act=17)
-            if number in (3, 9):
-                wrapped.edit([(3, -1, 3, number // 3)])
-    assert replay(path).edits == 2
-    assert "edits" in read_recording(path)[0].end  # type: ignore[operator]
 
 
 def test_an_unfinished_game_resumes_after_its_last_edit(tmp_path: Path) -> None:
@@ -210,20 +193,10 @@ def test_a_line_that_is_no_edit_is_refused(value: Any, tmp_path: Path) -> None:
 
 def test_exports_of_actions_refuse_edited_games(tmp_path: Path) -> None:
     path = edited(tmp_path / "a.jsonl")
-    (recording,) = read_recording(path)
-    with pytest.raises(DataError, match="edited from outside"):
-        script_options(recording, "builder_0")
     session = EpisodeRecorder()
     replay(path, on_step=session)
     with pytest.raises(DataError, match="edited from outside"):
         session.session("1-bridge")
-
-
-def test_the_command_reports_edits(tmp_path: Path) -> None:
-    path = edited(tmp_path / "a.jsonl")
-    assert "edited from outside 6 times" in CliRunner().invoke(app, ["replay", str(path)]).stdout
-    (facts,) = json.loads(CliRunner().invoke(app, ["replay", str(path), "--json"]).stdout)["episodes"]
-    assert (facts["edits"], facts["same"]) == (6, True)
 
 
 # --------------------------------------------------------------------------------------------------- not measured

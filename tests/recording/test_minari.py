@@ -1,4 +1,4 @@
-"""Offline datasets: what was recorded comes back from Minari, and its environment goes through the same again."""
+"""Offline datasets: what was recorded comes back from Minari."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ from iglu_marl.data.report import Report
 from iglu_marl.recording import read_recording
 from iglu_marl.recording.action_logs import LogSkip, write_action_logs
 from iglu_marl.recording.offline import write_episodes, write_minari
-from iglu_marl.recording.recorded_env import RecordedEnv, read_script
 
 pytestmark = pytest.mark.system
 
@@ -91,42 +90,42 @@ def assert_equal(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def check_round_trip(dataset: Any, **options: Any) -> list[Any]:
-    """The recovered environment, stepped with the stored actions, gives the stored episodes."""
-    env = dataset.recover_environment(**options)
-    assert (env.observation_space, env.action_space) == (dataset.observation_space, dataset.action_space)
-    episodes = list(dataset)
-    for episode, told in zip(
-        episodes, dataset.storage.get_episode_metadata(range(len(dataset))), strict=True
-    ):
-        observation, info = env.reset(seed=told.get("seed"), options=told["options"])
-        assert env.observation_space.contains(observation)
-        for step, reward in enumerate(episode.rewards):
-            assert_equal(observation, at(episode.observations, step))
-            assert_equal(info, at(episode.infos, step) if episode.infos else info)
-            action = at(episode.actions, step)
-            assert env.action_space.contains(action)
-            observation, paid, terminated, _, info = env.step(action)
-            assert paid == reward
-            assert terminated == episode.terminations[step]
-        assert_equal(observation, at(episode.observations, len(episode.rewards)))
-    env.close()
-    return episodes
+class Watched:
+    """An agent that keeps what it observes."""
+
+    def __init__(self, agent: Any, seen: list[Any]) -> None:
+        self.agent, self.seen, self.privileged = agent, seen, getattr(agent, "privileged", False)
+
+    def act(self, observation: Any) -> Any:
+        self.seen.append(observation)
+        return self.agent.act(observation)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.agent, name)
 
 
 @pytest.mark.parametrize("agent", ["builder_0", "architect_0"])
 @pytest.mark.parametrize("chat", ["text", "tokens"])
 @pytest.mark.parametrize("make", [iglu_marl.raw_env, iglu_marl.parallel_env], ids=["aec", "parallel"])
 def test_both_parts_come_back(make: Any, chat: str, agent: str, tmp_path: Path, minari: Any) -> None:
-    path = games(tmp_path / "a.jsonl", make, chat=chat)
-    write_minari(path, "iglu/games-v0", agent=agent)
-    dataset = minari.load_dataset("iglu/games-v0")
-    episodes = check_round_trip(dataset)
+    """Observations are those of the agent in the game; actions and rewards those of the recording."""
+    path = tmp_path / "a.jsonl"
+    env = make(chat=chat, controls="flying", builder_sees=SEES, max_steps=300, message_cost=0.25)
     role = Role(agent.removesuffix("_0"))
-    for episode, recording in zip(episodes, read_recording(path), strict=True):
+    seen: list[list[Any]] = []
+    with Recorder(path, agents=NAMES) as recorder:
+        for seed, task in enumerate(TASKS):
+            pair = agents_for(env)
+            seen.append([])
+            pair[role] = Watched(pair[role], seen[-1])
+            iglu_marl.play(env, pair, seed=seed, options={"task": task}, on_step=recorder)
+    write_minari(path, "iglu/games-v0", agent=agent)
+    episodes = list(minari.load_dataset("iglu/games-v0"))
+    for episode, observed, recording in zip(episodes, seen, read_recording(path), strict=True):
         own = [move.actions[role] for move in recording.moves if role in move.actions]
-        assert len(episode.rewards) == len(own)
-        for step, action in enumerate(own):
+        assert len(episode.rewards) == len(own) == len(observed) > 0
+        for step, (observation, action) in enumerate(zip(observed, own, strict=True)):
+            assert_equal(observation, at(episode.observations, step))
             kept = at(episode.actions, step)
             assert_equal(
                 kept, {key: np.asarray(action[key]) for key in kept} if isinstance(kept, dict) else action
@@ -194,21 +193,24 @@ def test_the_builders_rewards_and_sights_are_those_of_the_game(tmp_path: Path, m
 )
 def test_lone_builders_come_back(name: str, options: Any, tmp_path: Path, minari: Any) -> None:
     env = gym.make(name, tasks=TASKS, max_steps=40, **options)
+    seen: list[list[Any]] = [[], []]
     with Recorder(tmp_path / "a.jsonl") as recorder:
-        builder = RandomBuilder.for_env(env)
         for seed in range(2):
+            builder = Watched(RandomBuilder.for_env(env), seen[seed])
             iglu_marl.play(env, builder, seed=seed, on_step=recorder)
     dataset = write_minari(tmp_path / "a.jsonl", "iglu/lone-v0")
-    assert dataset.observation_space.keys() == env.observation_space.keys()
-    episodes = check_round_trip(dataset)
-    assert at(episodes[1].infos, 0).keys() == {"event", "instruction", "target_grid"}
-    assert episodes[1].truncations[-1]
+    assert (dataset.observation_space, dataset.action_space) == (env.observation_space, env.action_space)
+    for episode, observed in zip(dataset, seen, strict=True):
+        assert len(episode.rewards) == len(observed)
+        for step, observation in enumerate(observed):
+            assert_equal(observation, at(episode.observations, step))
+        assert episode.truncations[-1] or episode.terminations[-1]
 
 
 def test_another_look_at_the_same_games(tmp_path: Path) -> None:
     path = games(tmp_path / "a.jsonl")
     dataset = write_minari(path, "iglu/seen-v0", sees=("pov", "dialog"))
-    (first, _) = check_round_trip(dataset)
+    (first, _) = dataset
     assert first.observations.keys() == {"pov", "dialog"}
     assert len(np.unique(first.observations["pov"].reshape(len(first.rewards) + 1, -1), axis=0)) > 3
     with pytest.raises(ConfigError, match="the target never reaches the builder this way"):
@@ -241,65 +243,14 @@ def test_files_are_joined_and_appended_to(tmp_path: Path, minari: Any) -> None:
     assert [row["task"] for row in told] == ["", "one", "one", "", "one"]
     assert all(row["completed"] for row in told)
     assert dataset.storage.metadata["description"] == "Ours."
-    assert len(check_round_trip(dataset)) == 5
     other = games(tmp_path / "c.jsonl", max_steps=299)
-    for given, words in (
-        (other, "of another environment"),
-        (games(tmp_path / "d.jsonl", chat="tokens"), "has other"),
-    ):
-        with pytest.raises(ConfigError, match=words):
-            write_minari(given, "iglu/games-v0", append=True)
+    with pytest.raises(ConfigError, match="has other"):
+        write_minari(games(tmp_path / "d.jsonl", chat="tokens"), "iglu/games-v0", append=True)
     with pytest.raises(ConfigError, match="no dataset 'iglu/new-v0'"):
         write_minari(one, "iglu/new-v0", append=True)
     with pytest.raises(ConfigError, match="max_steps is 299, expected 300"):
         write_minari([one, other], "iglu/both-v0")
     assert minari.load_dataset("iglu/games-v0").total_episodes == 5
-
-
-def test_the_same_partner_plays_where_policies_are_evaluated(tmp_path: Path) -> None:
-    dataset = write_minari(games(tmp_path / "a.jsonl"), "iglu/games-v0")
-    env = dataset.recover_environment(eval_env=True)
-    observation, _ = first, _ = env.reset(seed=0, options={"task": TASKS[1]})
-    assert "block" in observation["dialog"]
-    builder = agents_for(env.unwrapped.game)[Role.BUILDER]
-    builder.reset(Role.BUILDER, 0)
-    over = terminated = False
-    while not over:
-        observation, _, terminated, truncated, _ = env.step(builder.act(observation))
-        over = terminated or truncated
-    assert terminated
-    again, _ = env.reset(seed=0, options={"task": TASKS[1]})
-    assert again["dialog"] == first["dialog"]
-
-
-@pytest.mark.parametrize("make", [iglu_marl.raw_env, iglu_marl.parallel_env], ids=["aec", "parallel"])
-@pytest.mark.parametrize("controls", ["walking", "human-level"])
-@pytest.mark.parametrize("agent", ["builder_0", "architect_0"])
-def test_a_partner_whose_part_is_over_rests(make: Any, controls: str, agent: str) -> None:
-    turns = {"turn_steps": None} if make is iglu_marl.raw_env else {}
-    env = make(controls=controls, tasks=TASKS, builder_sees=SEES, builder_can_ask=True, **turns)
-    header = header_of(env)
-    played = RecordedEnv(header, agent)
-    played.reset(seed=0)
-    played.action_space.seed(0)
-    for _ in range(5):
-        action = played.action_space.sample() if agent == "builder_0" else "Hello."
-        played.step(action)
-    said = [utterance.role for utterance in played.episode.dialogue]
-    if agent == "architect_0":
-        assert said == [Role.ARCHITECT] * 5
-        assert played.episode.worlds.pose[0, [0, 2, 3, 4]].tolist() == [0, 0, 0, 0], "it only falls"
-    else:
-        assert Role.ARCHITECT not in said
-
-
-def header_of(env: Any) -> dict[str, Any]:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder, Recorder(Path(folder) / "a.jsonl") as recorder:
-        env.reset(seed=0)
-        recorder.begin(env, 0)
-        return read_recording(recorder.path)[0].header
 
 
 # ------------------------------------------------------------------------------------------------- broken off
@@ -339,19 +290,6 @@ def test_games_broken_off_anywhere(make: Any, agent: str, tmp_path: Path) -> Non
         assert episode.rewards.tolist() == whole.rewards[:count].tolist()
 
 
-def test_long_games_fit(tmp_path: Path, minari: Any) -> None:
-    """HDF5 keeps no attribute of 64 KiB: the partner's moves come in parts."""
-    env = iglu_marl.parallel_env(tasks=TASKS, controls="continuous", builder_sees=("pose",), max_turns=None)
-    pair = {"architect": RandomArchitect.for_env(env), "builder": RandomBuilder.for_env(env)}
-    with Recorder(tmp_path / "a.jsonl") as recorder:
-        iglu_marl.play(env, pair, seed=0, on_step=recorder)
-    write_minari(tmp_path / "a.jsonl", "iglu/long-v0", agent="architect_0")
-    dataset = minari.load_dataset("iglu/long-v0")
-    (told,) = dataset.storage.get_episode_metadata([0])
-    assert len(told["options"]["recording"]) > 2
-    check_round_trip(dataset)
-
-
 def test_a_world_edited_from_outside_is_refused(tmp_path: Path, minari: Any) -> None:
     """Its actions do not give its observations. Nothing is written, not even the games before it."""
     env = iglu_marl.raw_env(tasks=TASKS, builder_sees=SEES)
@@ -377,8 +315,6 @@ def test_what_does_not_come_back_is_not_written(tmp_path: Path, minari: Any) -> 
     path.write_bytes(chained(lines))
     with pytest.raises(ReplayError, match="line 1: at the start"):
         write_minari(path, "iglu/none-v0")
-    with pytest.raises(ReplayError, match="not reproduced from its actions"):
-        write_minari(path, "iglu/none-v0", verify=False)
     assert not list((tmp_path / "datasets").rglob("*.hdf5"))
     with pytest.raises(ConfigError, match="refuses the dataset id 'iglu/none'"):
         write_minari(games(tmp_path / "c.jsonl"), "iglu/none")
@@ -409,12 +345,6 @@ def test_a_dataset_that_fails_half_way_is_removed(tmp_path: Path, minari: Any) -
     with pytest.raises(IgluMarlError, match="already exists"):
         write_episodes("iglu/half-v0", [good], space, space)
     assert minari.load_dataset("iglu/half-v0").total_episodes == 1
-
-
-@pytest.mark.parametrize("value", [None, 5, "", "[]", "{}", {"0": "{"}, {"1": "{}"}, {"0": 3}, '{"seed": 1}'])
-def test_options_that_are_none(value: Any, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the option 'recording' cannot be read"):
-        read_script(value)
 
 
 # --------------------------------------------------------------------------------------------------- the command
@@ -475,7 +405,7 @@ def test_action_logs_come_back_with_their_words(processes: int, minari: Any) -> 
     ]
     assert report.tasks == 2
     dataset = minari.load_dataset("iglu/tapes-v0")
-    episodes = check_round_trip(dataset)
+    episodes = list(dataset)
     told = list(dataset.storage.get_episode_metadata(range(2)))
     assert [(each["name"], each["instruction"], each["dialog"]) for each in told] == [
         ("pack/one", "one blue", WORDS.dialog),
@@ -514,7 +444,6 @@ def test_a_pack_becomes_a_dataset(tmp_path: Path, minari: Any) -> None:
     facts = json.loads(result.stdout)
     assert (facts["episodes"], facts["left_out"]) == (2, {"nothing_done": 1, "damaged": 1})
     dataset = minari.load_dataset("iglu/p-v0")
-    check_round_trip(dataset)
     told = list(dataset.storage.get_episode_metadata(range(2)))
     assert {(each["name"], each["instruction"]) for each in told} == {
         (original_file(1), "instruction 1"),

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from evaluated_agents import Garbled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -30,12 +25,11 @@ from iglu_marl.agents import (
     ScriptedBuilder,
     agents_for,
 )
-from iglu_marl.cli import app, main
+from iglu_marl.cli import app
 from iglu_marl.language.grammar.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.games import make_game
 from iglu_marl.recording.values import (
-    LAYOUT,
     controls_to_json,
     from_json,
     task_from_json,
@@ -100,16 +94,6 @@ def test_two_agents_come_back(make: Any, chat: str, tmp_path: Path) -> None:
         played = iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
     assert played.completed
     check_same(played, replay(tmp_path / "game.jsonl"))
-
-
-def test_half_characters_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    env = game(max_turns=6)
-    pair = {Role.ARCHITECT: Garbled(), Role.BUILDER: ScriptedBuilder.for_env(env)}
-    with Recorder(tmp_path / "game.jsonl", note="\ud800") as recorder:
-        played = iglu_marl.play(env, pair, seed=0, on_step=recorder)
-    check_same(played, replay(tmp_path / "game.jsonl"))
-    print(played.dialogue)
-    assert "\ufffd" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -455,17 +439,6 @@ def test_a_changed_line_is_found_by_all_readers(
     assert replay(path, verify=False).turns
 
 
-def test_a_line_cannot_be_left_out_or_moved(recorded: bytes, tmp_path: Path) -> None:
-    path, lines = tmp_path / "moved.jsonl", recorded.splitlines(keepends=True)
-    for content in (
-        lines[:-2] + lines[-1:],
-        [*lines[:-1], lines[-1], lines[-1]],
-    ):
-        path.write_bytes(b"".join(content))
-        with pytest.raises(DataError, match="was changed, or one before it is missing"):
-            read_recording(path)
-
-
 def many(recorded: bytes, episodes: int = 2) -> list[bytes]:
     """The episodes of a file that has a game several times."""
     content = chained([json.loads(line) for line in recorded.splitlines() * episodes])
@@ -658,54 +631,6 @@ def test_a_codec_of_ones_own_is_asked_for(tmp_path: Path) -> None:
     check_same(played, replay(tmp_path / "a.jsonl", vocabulary=SymbolCodec(5)))
 
 
-KILLED = """
-import os, signal, sys
-import iglu_marl
-from iglu_marl.agents import RandomArchitect, RandomBuilder
-env = iglu_marl.raw_env(max_steps=None, max_turns=None)
-steps = 0
-def watch(env):
-    global steps
-    recorder(env)
-    steps += 1
-    if steps == 200:
-        os.kill(os.getpid(), signal.SIGKILL)
-recorder = iglu_marl.Recorder(sys.argv[1])
-watch.follow = recorder.follow
-iglu_marl.play(env, {"architect": RandomArchitect(), "builder": RandomBuilder()}, seed=0, on_step=watch)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_game_is_there_to_the_last_move(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False, env=dict(os.environ))
-    assert done.returncode == -signal.SIGKILL
-    (episode,) = read_recording(path)
-    assert episode.end is None
-    assert len(replay(episode).turns) == 199
-    Recorder(path).close()  # whoever was killed no longer has the file
-
-
-def test_a_recording_on_a_full_disk_is_whole_to_its_last_line(small_disk: Path) -> None:
-    path = small_disk / "a.jsonl"
-    env = game(max_steps=None, max_turns=None)
-    with Recorder(path) as recorder:
-        with pytest.raises(DataError, match=r"a\.jsonl cannot be written: No space left on device"):
-            iglu_marl.play(env, random_pair(env), seed=0, on_step=recorder)
-        assert path.read_bytes().endswith(b"}\n")
-        (episode,) = read_recording(path)
-        assert len(replay(episode).turns) == len(episode.moves) > 10
-
-
-def test_the_header_has_the_versions_it_was_made_with(recorded: bytes) -> None:
-    head = json.loads(recorded.splitlines()[0])
-    assert head["versions"].keys() == {
-        "iglu_marl", "python", "platform", "numpy", "numba", "gymnasium", "pettingzoo"
-    }  # fmt: skip
-    assert (head["layout"], head["seed"], head["view"]) == (LAYOUT, 4, "aec")
-
-
 # -------------------------------------------------------------------------------------------------- commands
 
 
@@ -742,27 +667,6 @@ def test_the_replay_command_reports_a_difference(recorded: bytes, tmp_path: Path
     assert done.exit_code == 1
     assert "line 6: after move 4" in done.stdout
     assert invoke("replay", str(path), "--no-verify").exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["record", "{file}"], "exists; choose another name"),
-        (["replay", "{file}", "--episode", "3"], "--episode is 3"),
-        (["replay", "{new}"], "cannot be read"),
-    ],
-)
-def test_wrong_usage_of_the_commands(
-    arguments: list[str], message: str, recorded: bytes, tmp_path: Path, monkeypatch: Any, capsys: Any
-) -> None:
-    file = tmp_path / "a.jsonl"
-    file.write_bytes(recorded)
-    words = [word.format(file=file, new=tmp_path / "new.jsonl") for word in arguments]
-    monkeypatch.setattr(sys, "argv", ["iglu-marl", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert message in capsys.readouterr().err
 
 
 SIGHTS = {

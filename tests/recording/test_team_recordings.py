@@ -12,8 +12,8 @@ import pytest
 from iglu_marl import ConfigError, DataError, Recorder, Role, StateError, parallel_env, play, raw_env, replay
 from iglu_marl.agents import RandomArchitect, RandomBuilder
 from iglu_marl.core.errors import AgentError
+from iglu_marl.recording.offline import write_minari
 from iglu_marl.recording.reading import read_recording
-from iglu_marl.recording.recorded_env import RecordedEnv
 from iglu_marl.recording.values import checksum
 from iglu_marl.rendering import ReplayRecorder
 
@@ -115,7 +115,7 @@ def test_who_plays_in_a_team_is_named(tmp_path: Path) -> None:
     path = tmp_path / "team.jsonl"
     with Recorder(path) as recorder:
         play(env, agents, seed=1, on_step=recorder)
-    with pytest.raises(ConfigError, match="RecordedEnv supports no teams yet"):
-        RecordedEnv(read_recording(path)[0].header)
+    with pytest.raises(ConfigError, match="write_minari supports no teams yet"):
+        write_minari(path, "iglu/team-v0")
     with pytest.raises(StateError, match="is over"), Recorder(path) as recorder:
         recorder.resume()

@@ -27,6 +27,7 @@ from iglu_marl.data.report import Report, SkipReason
 
 BANK_COLUMNS = ("qrel", "ClarifyingQuestion")
 RECALL_AT = (1, 5, 10, 20)
+SATURATION, LENGTH_WEIGHT = 1.5, 0.75  # k1 and b of BM25
 
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -46,13 +47,13 @@ class QuestionSkip(SkipReason):
 
 
 def _table_of(
-    path: str | os.PathLike[str] | None, name: str, fetch: bool, follow_links: bool, report: Report[Any]
+    path: str | os.PathLike[str] | None, name: str, fetch: bool, report: Report[Any]
 ) -> tuple[bytes, str]:
     """Return the contents and the place of a table: a CSV file, or the file `name` in a pack."""
     if path is not None and Path(path).suffix.lower() == ".csv":
         file = Path(path).expanduser()
         return read_file(file, TABLE_LIMIT), str(file)
-    with find_pack(PACK, path, fetch, follow_links=follow_links) as pack:
+    with find_pack(PACK, path, fetch) as pack:
         report.files += pack.left_out
         return pack.read(name, TABLE_LIMIT), f"{pack.location}: {name}"
 
@@ -62,7 +63,6 @@ def question_bank(
     report: Report[QuestionSkip] | None = None,
     *,
     fetch: bool = True,
-    follow_links: bool = False,
 ) -> Mapping[str, str]:
     """Return the texts of the questions by id (`"q_149"`), in the order of the file; read-only.
 
@@ -71,7 +71,7 @@ def question_bank(
     damaged.
     """
     report = Report() if report is None else report
-    table, place = _table_of(path, BANK, fetch, follow_links, report)
+    table, place = _table_of(path, BANK, fetch, report)
     bank: dict[str, str] = {}
     for name, text in read_table(table, BANK_COLUMNS, _question, report, QuestionSkip.BAD_BANK_ROW, place):
         if bank.setdefault(name, text) != text:
@@ -90,7 +90,6 @@ def clarifying_questions(
     report: Report[SingleturnSkip] | None = None,
     *,
     fetch: bool = True,
-    follow_links: bool = False,
 ) -> list[Game]:
     """Return the games in the order of the table, each once: instruction, clear or not, question, candidates.
 
@@ -98,7 +97,7 @@ def clarifying_questions(
     in `report`. Raises `DataError` if the table is missing or damaged, or lacks a column.
     """
     report = Report() if report is None else report
-    table, place = _table_of(path, TABLE, fetch, follow_links, report)
+    table, place = _table_of(path, TABLE, fetch, report)
     columns = (*COLUMNS, "ClarifyingQuestion", "qrel", "qbank")
     games: dict[str, Game] = {}
     for game in read_games(table, report, place, columns):
@@ -223,15 +222,12 @@ class Bm25:
 
     Args:
         documents: texts by name; word frequencies and the mean length are computed from them.
-        k1: saturation of repeated words.
-        b: normalization by length.
 
     """
 
-    def __init__(self, documents: Mapping[str, str], *, k1: float = 1.5, b: float = 0.75) -> None:
+    def __init__(self, documents: Mapping[str, str]) -> None:
         if not documents:
             raise DataError("BM25 needs at least one text")
-        self.k1, self.b = k1, b
         self._counts = {name: Counter(words(text)) for name, text in documents.items()}
         self._lengths = {name: sum(count.values()) for name, count in self._counts.items()}
         self._mean = max(sum(self._lengths.values()) / len(documents), 1e-9)
@@ -246,9 +242,9 @@ class Bm25:
 
     def _score(self, asked: Sequence[tuple[str, int]], name: str) -> float:
         counts = self._counts[name]
-        norm = self.k1 * (1 - self.b + self.b * self._lengths[name] / self._mean)
+        norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * self._lengths[name] / self._mean)
         return math.fsum(
-            n * self._idf[word] * counts[word] * (self.k1 + 1) / (counts[word] + norm)
+            n * self._idf[word] * counts[word] * (SATURATION + 1) / (counts[word] + norm)
             for word, n in asked
             if word in counts
         )

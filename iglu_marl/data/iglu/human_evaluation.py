@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -134,61 +135,46 @@ def _side_file(pack: Pack, name: str) -> Any:
         return Unavailable(name, str(error))
 
 
-class _NoTableError(DataError):
-    """A folder or zip does not have the table."""
-
-
-def _at(path: Path, follow_links: bool = False) -> tuple[Pack, str]:
-    """Return the pack with the table, and the table's name in it: `path` may be a CSV file, a folder or a zip.
-
-    Raises `_NoTableError` for a folder or zip without the table.
-    """
-    if not usable_path(path, named=False).exists():
-        raise DataError(f"{path} does not exist; expected {FEEDBACK}, or a folder or zip with it")
-    if path.suffix.lower() == ".csv":
-        return open_files(path.parent, (path.name, GAMES, TASKS)), path.name
-    pack = open_pack(path, follow_links)
+def _open(place: Path) -> tuple[Pack, str] | None:
+    """Return the pack with the table, and the table's name in it; None for a folder or zip without the table."""
+    if place.suffix.lower() == ".csv":
+        return open_files(place.parent, (place.name, GAMES, TASKS)), place.name
+    pack = open_pack(place)
     folders = [name.removesuffix(FEEDBACK) for name in pack.names() if f"/{name}".endswith(f"/{FEEDBACK}")]
-    if not folders:
-        raise _NoTableError(f"{path} has no {FEEDBACK} in it{pack.links}")
-    return pack.below(min(folders, key=lambda folder: (folder.count("/"), folder))), FEEDBACK
+    return (pack.below(min(folders, key=lambda name: (name.count("/"), name))), FEEDBACK) if folders else None
 
 
-def _anywhere(fetch: bool) -> tuple[Pack, str]:
-    """Find the table in `IGLU_DATA_PATH`, the user's folder of packs, or the archive of the repository."""
-    named = os.environ.get(DATA_PATH_VARIABLE)
-    for path in ([Path(named).expanduser()] if named else []) + [pack_folder()]:
-        if path.is_dir() or (path.is_file() and path.suffix.lower() in (".csv", ".zip")):
-            with contextlib.suppress(_NoTableError):
-                return _at(path)
-    try:
-        with find_pack("iglu-singleturn", None, fetch) as pack:
-            location = pack.location  # the archive of the repository also has the table
-        return _at(Path(location))
-    except (MissingPackError, _NoTableError) as error:
-        raise DataError(
-            f"{FEEDBACK} is not on this machine; it comes with IGLU's data, in the folder datasets/human_evaluation "
-            f"of https://github.com/microsoft/iglu-datasets: pass path=FILE or set {DATA_PATH_VARIABLE} to its folder "
-            f"({error})"
-        ) from None
+def _places(fetch: bool) -> Iterator[Path]:
+    """Yield where the table may be: `IGLU_DATA_PATH`, the user's folder of packs, and IGLU's repository."""
+    place = Path(os.environ.get(DATA_PATH_VARIABLE) or pack_folder()).expanduser()
+    if place.is_dir() or place.suffix.lower() in (".csv", ".zip"):
+        yield place
+    yield pack_folder()
+    with contextlib.suppress(MissingPackError), find_pack("iglu-singleturn", None, fetch) as pack:
+        yield Path(pack.location)  # the archive of the repository also has the table
 
 
-def human_evaluation(
-    path: str | os.PathLike[str] | None = None, *, fetch: bool = True, follow_links: bool = False
-) -> HumanEvaluation:
+def human_evaluation(path: str | os.PathLike[str] | None = None, *, fetch: bool = True) -> HumanEvaluation:
     """Read the human evaluation of the agents of IGLU 2022.
 
     Args:
         path: `human_agent_feedback.csv`, or a folder or zip with it; by default `IGLU_DATA_PATH`, else the user's
             folder of packs, else it is fetched with the single-turn data.
         fetch: whether data may be downloaded.
-        follow_links: follow the links in a folder given as `path`.
 
     Raises:
         DataError: if there is no table, or it is damaged.
 
     """
-    pack, name = _anywhere(fetch) if path is None else _at(Path(path).expanduser(), follow_links)
+    places = [usable_path(Path(path).expanduser(), named=False)] if path is not None else _places(fetch)
+    source = next(filter(None, (_open(place) for place in places if place.exists())), None)
+    if source is None:
+        raise DataError(
+            f"{path or 'this machine'} has no {FEEDBACK}; it comes with IGLU's data, in the folder "
+            f"datasets/human_evaluation of https://github.com/microsoft/iglu-datasets: pass path=FILE or set "
+            f"{DATA_PATH_VARIABLE} to its folder"
+        )
+    pack, name = source
     with pack:
         location = f"{pack.location}: {pack.root}{name}"
         report: Report[Any] = Report(files=pack.left_out)

@@ -13,7 +13,7 @@ from typing import Any
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
+from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, BlockGrid
 from iglu_marl.core.task import ID_TABLES, Subtasks, Task
 from iglu_marl.core.text import natural_key
 from iglu_marl.data.dataset import Dataset, Record, changes, check_task_options, check_version
@@ -91,19 +91,13 @@ def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
 
 
 def read_sessions(
-    root: str | os.PathLike[str],
-    report: Report[MultiturnSkip] | None = None,
-    *,
-    progressive: bool = False,
-    invariant: bool | None = None,
+    root: str | os.PathLike[str], report: Report[MultiturnSkip] | None = None
 ) -> dict[str, list[Subtasks]]:
     """Read all sessions in the multi-turn layout, by structure, in the order of the table. Nothing is cached.
 
     Args:
         root: a folder or zip with dialogs.csv and builder-data/.
         report: counts what is skipped.
-        progressive: see `read_session`.
-        invariant: see `read_session`.
 
     Raises:
         DataError: if the table or the worlds are missing, or the table is damaged.
@@ -118,7 +112,7 @@ def read_sessions(
             )
         table = pack.read(TABLE, TABLE_LIMIT)
     rows = read_rows(table, report, f"{pack.location}: {TABLE}")
-    return group_sessions(rows, worlds.by_session(), report, progressive=progressive, invariant=invariant)
+    return group_sessions(rows, worlds.by_session(), report)
 
 
 def _no_table(pack: Pack) -> DataError:
@@ -145,7 +139,6 @@ class MultiturnDataset(Dataset):
             utterances. A step with an empty world is merged into the next one.
         ids: color ids of the grids, "iglu" or "iglu2022".
         fetch: whether the pack may be downloaded.
-        follow_links: see `find_pack`.
         progress: whether to show a progress bar.
 
     Raises:
@@ -165,13 +158,12 @@ class MultiturnDataset(Dataset):
         dialogs: bool = True,
         ids: str = "iglu",
         fetch: bool = True,
-        follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         self.dataset_version = check_version(dataset_version)
         check_option("ids", ids, ID_TABLES)
         options = check_task_options(task_kwargs, ("invariant", "progressive"))
-        with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
+        with find_pack(PACK, path, fetch, progress=progress) as pack:
             self.location = pack.location
             if dialogs and not pack.has(TABLE):
                 raise _no_table(pack)
@@ -200,7 +192,7 @@ class MultiturnDataset(Dataset):
             raise DataError(f"{self.location} has no usable session: {self._report}{self._report.example}")
         if ids == "iglu2022":
             self.tasks = {
-                name: [_in_2022_ids(session) for session in sessions] for name, sessions in self.tasks.items()
+                name: [in_ids(session, ids) for session in sessions] for name, sessions in self.tasks.items()
             }
 
     def _read_worlds_only(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
@@ -254,8 +246,12 @@ def _clear(session: Subtasks, turn: int) -> bool | None:
     return not any(utterance.role is Role.BUILDER for utterance in dialogue) if dialogue else None
 
 
-def _in_2022_ids(session: Subtasks) -> Subtasks:
-    table, start = IGLU2022_ID_OF_IGLU, session.starting_grid
+def in_ids(session: Subtasks, ids: str) -> Subtasks:
+    """Return a session with its grids in these color ids, "iglu" or "iglu2022"."""
+    if (session.ids or "iglu") == ids:
+        return session
+    table = IGLU2022_ID_OF_IGLU if ids == "iglu2022" else IGLU_ID_OF_IGLU2022
+    start = session.starting_grid
     return Subtasks(
         session.turns,
         [table[world] for world in session.structures],
@@ -264,6 +260,6 @@ def _in_2022_ids(session: Subtasks) -> Subtasks:
         progressive=session.progressive,
         invariant=session.invariant,
         task_id=session.task_id,
-        ids="iglu2022",
+        ids=ids,
         structure=session.structure,
     )

@@ -350,7 +350,6 @@ class SingleturnDataset(Dataset):
         ids: color ids of the grids, "iglu" or "iglu2022".
         keep_unbuilt: whether `sample()` also returns unbuilt tasks.
         fetch: whether the pack may be downloaded.
-        follow_links: see `find_pack`.
         progress: whether to show a progress bar.
 
     Raises:
@@ -371,7 +370,6 @@ class SingleturnDataset(Dataset):
         ids: str = "iglu",
         keep_unbuilt: bool = False,
         fetch: bool = True,
-        follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         check_option("rules", rules, RULES)
@@ -384,7 +382,7 @@ class SingleturnDataset(Dataset):
         self.color_ids = ids
         self.keep_unbuilt = keep_unbuilt
         self._options = check_task_options(task_kwargs, ("invariant",))
-        with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
+        with find_pack(PACK, path, fetch, progress=progress) as pack:
             self.location = pack.location
             self._report = Report(files=[*pack.left_out])
             if not pack.has(TABLE) and not pack.has(TABLE_2022):

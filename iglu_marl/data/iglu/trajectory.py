@@ -21,6 +21,7 @@ import numpy.typing as npt
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import MIN_Y, BlockGrid, Cell, blocks_to_grid, color_at, in_zone, index_of
+from iglu_marl.core.kernels import ray
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
@@ -83,20 +84,17 @@ def to_pose(
     return x - 0.5, y - FLOOR_Y - 0.5 + eye_height, z - 0.5, turned, up
 
 
-def trajectory_of(
-    recording: BuildRecording, *, set_up: bool = False, eye_height: float = EYE_HEIGHT
-) -> RecordedTrajectory:
-    """Return the trajectory of a recording.
+def trajectory_of(recording: BuildRecording, *, eye_height: float = EYE_HEIGHT) -> RecordedTrajectory:
+    """Return the trajectory of a recording, after the set-up of the given world.
 
     Args:
         recording: a world file with its action log.
-        set_up: include the set-up of the given world.
         eye_height: height of the poses above the feet; `RECORDED_EYE_HEIGHT` is that of the recorder's camera.
 
     """
-    begin = -1 if set_up else recording.start
+    begin = recording.start
     position, look = START_POSITION, (0.0, 0.0)
-    ticks = [max(begin, 0)]
+    ticks = [begin]
     poses = [to_pose(position, *look, eye_height)]
     edits: list[RecordedEdit] = []
     odd: list[tuple[int, Cell, int]] = []
@@ -122,7 +120,7 @@ def trajectory_of(
         elif seen:
             ticks.append(tick)
             poses.append(pose)
-    before = recording.log.world(begin) if begin >= 0 else {}
+    before = recording.log.world(begin)
     return RecordedTrajectory(
         recording.name,
         np.array(ticks, np.int64),
@@ -144,8 +142,6 @@ class ControlSequence:
 
     trajectory: RecordedTrajectory  # the trajectory
     actions: list[dict[str, Any]]  # elements of the action space
-    # Frame that each action leads to, int64 [n]. An edit has its own action before the movement.
-    frames: npt.NDArray[np.int64]
     # Distance from the recorded eye after each action in cells, float64 [n].
     position_error: npt.NDArray[np.float64]
     # Angle to the recorded gaze after each action in degrees, float64 [n].
@@ -233,11 +229,9 @@ class _Follower:
         self.trial = Worlds(1)
         self.controls = Controls("continuous")
         self.actions: list[dict[str, Any]] = []
-        self.frames: list[int] = []
         self.errors: list[tuple[float, float]] = []
         self.added = 0
-        self.frame = 0  # the one that is followed, and its pose
-        self.wanted = path.poses[0]
+        self.wanted = path.poses[0]  # of the frame that is followed
 
     def follow(self, stride: int) -> ControlSequence:
         path = self.path
@@ -246,7 +240,7 @@ class _Follower:
             by_frame.setdefault(edit.frame, []).append(number)
         done = np.zeros(len(path.edits), bool)
         for frame in range(len(path)):
-            self.frame, self.wanted = frame, path.poses[max(frame - 1, 0)]
+            self.wanted = path.poses[max(frame - 1, 0)]
             for number in by_frame.get(frame, ()):
                 done[number] = self._edit(path.edits[number])
             if frame and (frame % stride == 0 or frame in by_frame or frame == len(path) - 1):
@@ -256,10 +250,7 @@ class _Follower:
         grid = self.worlds.grid[0].copy()
         grid.setflags(write=False)
         wrong = int(np.count_nonzero(grid != path.end))
-        frames = np.array(self.frames, np.int64)
-        return ControlSequence(
-            path, self.actions, frames, errors[:, 0], errors[:, 1], done, self.added, grid, wrong
-        )
+        return ControlSequence(path, self.actions, errors[:, 0], errors[:, 1], done, self.added, grid, wrong)
 
     def _act(self, worlds: Worlds, parts: dict[str, Any]) -> dict[str, Any]:
         action: dict[str, Any] = {
@@ -279,7 +270,6 @@ class _Follower:
     def _do(self, parts: dict[str, Any]) -> None:
         """Make one action, and note it with its distance from the recorded pose."""
         self.actions.append(self._act(self.worlds, parts))
-        self.frames.append(self.frame)
         now = self.worlds.pose[0]
         self.errors.append((float(np.linalg.norm(now[:3] - self.wanted[:3])), _angle(now, self.wanted)))
 
@@ -403,11 +393,6 @@ def gaze_along(direction: Array) -> tuple[float, float]:
     return math.degrees(math.atan2(x, -z)) % 360.0, math.degrees(math.atan2(y, math.hypot(x, z)))
 
 
-def view_of(yaw_deg: float, pitch_deg: float) -> Array:
-    """Return the unit vector of a gaze, float64 [3]."""
-    yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
-    return np.array([math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch)])
-
-
 def _angle(one: Array, other: Array) -> float:
-    return math.degrees(math.acos(min(1.0, max(-1.0, float(view_of(*one[3:]) @ view_of(*other[3:]))))))
+    cosine = float(np.dot(ray.gaze(*one[3:]), ray.gaze(*other[3:])))
+    return math.degrees(math.acos(min(1.0, max(-1.0, cosine))))

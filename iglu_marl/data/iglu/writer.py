@@ -1,11 +1,11 @@
-"""Writer of the IGLU multi-turn layout.
+"""Writer of the IGLU multi-turn layout (see `multiturn`): `write_sessions(folder, sessions)`.
 
-`write_sessions(folder, sessions)` writes dialogs.csv and builder-data/<session>/step-N, each world with an action log.
-A session is a `Subtasks` or a `SessionRecord`. `EpisodeRecorder` makes a `SessionRecord` of an episode, with the
-builder's movements in the action logs.
+It writes dialogs.csv and builder-data/<session>/step-N, whose action logs have the changes of blocks. `EpisodeRecorder`
+makes a session of an episode.
 
-The layout cannot hold every dialogue. The returned `Report` lists what other readers see changed. Our own column
-`ExactTurns` keeps such sessions unchanged for `iglu_marl.data.read_sessions`.
+The layout cannot hold every dialogue: a world before the first turn, a turn that the builder opens or in which the
+architect is silent, a turn that ends with an empty world, "$" and control characters. Other readers see such a turn
+changed. Our own column `ExactTurns` keeps such sessions unchanged for `iglu_marl.data.read_sessions`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,11 @@ import numpy as np
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import new_folder
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, Color, cells_of, color_at, grid_to_blocks
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data.iglu.action_log_writer import BuilderPath, Pose, world_file
 from iglu_marl.data.iglu.multiturn import ANSWER, EXACT, QUESTION, TABLE, WORLDS, structure_of
+from iglu_marl.data.iglu.multiturn_dataset import in_ids
+from iglu_marl.data.iglu.world_files import FLOOR_Y, LOG_KEY, VOXEL_OF_COLOR
 from iglu_marl.data.report import Report, SkipReason
 from iglu_marl.data.task_fields import block_fields, turn_fields
 
@@ -42,38 +42,17 @@ LONGEST_CELL = 100_000  # characters; CSV readers have a limit near this
 _NAME = re.compile(r"(?!\.{1,2}$)[\w.-]{1,200}")  # a folder name on any file system
 _STRUCTURE = re.compile(r"[\w.-]+")
 
-
-class WriteNote(SkipReason, unit="turn"):
-    """What other readers see changed in a session, because the layout cannot hold it."""
-
-    NAME = "a name that is not a folder name or is used twice; it is replaced"
-    START_WORLD = "a world before the first turn; the layout starts with an empty world"
-    BUILDER_FIRST = (
-        "a builder's utterance before the architect's; it is moved to the turn before, or behind it"
-    )
-    SILENT_TURN = "a turn without an architect's utterance; it is joined to the one before or to the next"
-    EMPTY_WORLD = "a turn that ends with an empty world; readers merge it into the next one"
-    CHARACTERS = "a '$' or a control character, which have another meaning in the table; they are replaced"
-    NO_TURNS = "a session without a turn that can be written; it is left out"
+Turn = tuple[Sequence[Utterance], BlockGrid]  # utterances, and the world after them
+LayoutTurn = tuple[
+    list[Utterance], list[Turn]
+]  # utterances from the architect's on, and the turns that it stands for
 
 
-@dataclass(frozen=True)
-class SessionTurn:
-    """One turn: its dialogue, the world after it, and (pose, world after) of each step of the builder if known."""
+class WriteSkip(SkipReason):
+    """Why a session is left out or changed."""
 
-    dialogue: Dialogue
-    grid: BlockGrid
-    path: BuilderPath | None = None
-
-
-@dataclass(frozen=True)
-class SessionRecord:
-    """A session to write: its name (such as "1-bridge"), the structure's name, its turns, and its start world."""
-
-    name: str
-    structure: str
-    turns: tuple[SessionTurn, ...]
-    start: BlockGrid | None = None
+    NO_TURNS = "a session without an utterance of the architect; it is left out"
+    TOO_LONG = "a session that the layout changes, too long for the column ExactTurns"
 
 
 class EpisodeRecorder:
@@ -88,12 +67,11 @@ class EpisodeRecorder:
 
     def _forget(self, episode: Any) -> None:
         self._episode = episode
-        self._turns: list[SessionTurn] = []
+        self._turns: list[Turn] = []
         self._heard = 0
         self._words: list[Utterance] = []
-        self._path: list[tuple[Pose, BlockGrid]] = []
-        self._start: BlockGrid = _frozen(np.zeros(ZONE_SHAPE) if episode is None else episode.worlds.grid[0])
-        self._turn_start = self._world = self._start  # before the open turn; now
+        start = np.zeros(ZONE_SHAPE, np.int8) if episode is None else episode.worlds.grid[0].copy()
+        self._start = self._turn_start = self._world = start  # first; before the open turn; now
         self._steps = -1
 
     def __call__(self, env: Any) -> None:
@@ -102,17 +80,12 @@ class EpisodeRecorder:
         steps = int(episode.worlds.steps[0])
         if episode is not self._episode or steps < self._steps or len(episode.dialogue) < self._heard:
             self._forget(episode)
-        if steps > self._steps >= 0:
-            if not np.array_equal(self._world, episode.worlds.grid[0]):
-                self._world = _frozen(episode.worlds.grid[0])
-            x, y, z, yaw, pitch = episode.worlds.pose[0].tolist()
-            self._path.append(((x, y, z, yaw, pitch), self._world))
-        self._steps = steps
+        self._steps, self._world = steps, episode.worlds.grid[0].copy()
         for utterance in episode.dialogue[self._heard :]:
             spoke = any(earlier.role is utterance.role is Role.ARCHITECT for earlier in self._words)
             if spoke and self._built:
-                self._turns.append(self._open_turn())
-                self._words, self._path, self._turn_start = [], [], self._world
+                self._turns.append((self._words, self._world))
+                self._words, self._turn_start = [], self._world
             self._words.append(utterance)
         self._heard = len(episode.dialogue)
 
@@ -120,10 +93,7 @@ class EpisodeRecorder:
     def _built(self) -> bool:
         return not np.array_equal(self._turn_start, self._world)
 
-    def _open_turn(self) -> SessionTurn:
-        return SessionTurn(Dialogue(self._words), self._world, tuple(self._path))
-
-    def session(self, name: str, structure: str | None = None) -> SessionRecord:
+    def session(self, name: str, structure: str | None = None) -> Subtasks:
         """Return the episode so far, under a name such as "1-bridge".
 
         Raises `DataError` if nothing was built, or the world was edited from outside.
@@ -132,82 +102,54 @@ class EpisodeRecorder:
             raise DataError(
                 f"the world of the episode {name!r} was edited from outside, expected changes by the builder alone"
             )
-        turns = (*self._turns, *([self._open_turn()] if self._built else []))
+        turns = [*self._turns, *([(self._words, self._world)] if self._built else [])]
         if not turns:
             raise DataError(f"nothing was built in the episode {name!r}, so there is no turn to record")
-        start = self._start if self._start.any() else None
-        return SessionRecord(name, structure or structure_of(name), turns, start)
+        said, worlds = zip(*turns, strict=True)
+        return Subtasks(
+            said,
+            worlds,
+            starting_grid=self._start if self._start.any() else None,
+            task_id=name,
+            ids="iglu",
+            structure=structure or structure_of(name),
+        )
 
 
-def _frozen(grid: Any) -> BlockGrid:
-    copied = np.array(grid, np.int8)
-    copied.setflags(write=False)
-    return copied
-
-
-@dataclass
-class _LayoutTurn:
-    """A turn of the layout, which the architect starts, and the turns of the record that it stands for."""
-
-    utterances: list[Utterance]
-    originals: list[SessionTurn]
-
-    @property
-    def grid(self) -> BlockGrid:
-        return as_grid(self.originals[-1].grid)
-
-    @property
-    def path(self) -> BuilderPath | None:
-        """The poses and worlds of all original turns; None if one of them is unknown."""
-        paths = [turn.path for turn in self.originals if turn.path is not None]
-        return tuple(step for path in paths for step in path) if len(paths) == len(self.originals) else None
-
-
-def _layout_turns(record: SessionRecord, report: Report[WriteNote]) -> list[_LayoutTurn]:
+def _layout_turns(turns: Iterable[Turn]) -> list[LayoutTurn]:
     """Return the turns of a session as the layout can hold them."""
-    turns: list[_LayoutTurn] = []
+    layout: list[LayoutTurn] = []
     early: list[Utterance] = []  # the builder's, before the architect's first
-    silent: list[SessionTurn] = []  # before the architect's first utterance
-    for number, turn in enumerate(record.turns):
-        plain = (_plain(utterance, record.name, number, report) for utterance in turn.dialogue)
-        utterances = [utterance for utterance in plain if utterance.text]
+    silent: list[Turn] = []  # before the architect's first utterance
+    for turn in turns:
+        utterances = [utterance for utterance in map(_plain, turn[0]) if utterance.text]
         first = next((i for i, u in enumerate(utterances) if u.role is Role.ARCHITECT), len(utterances))
-        (turns[-1].utterances if turns else early).extend(utterances[:first])
+        (layout[-1][0] if layout else early).extend(utterances[:first])
         if first == len(utterances):
-            report.skip(WriteNote.SILENT_TURN, record.name, number)
-            (turns[-1].originals if turns else silent).append(turn)
+            (layout[-1][1] if layout else silent).append(turn)
             continue
-        if first:
-            report.skip(WriteNote.BUILDER_FIRST, record.name, number)
         instruction, *others = utterances[first:]
-        turns.append(_LayoutTurn([instruction, *early, *others], [*silent, turn]))
+        layout.append(([instruction, *early, *others], [*silent, turn]))
         early, silent = [], []
-        if not turn.grid.any():
-            report.skip(WriteNote.EMPTY_WORLD, record.name, number)
-    return turns
+    return layout
 
 
-def _plain(utterance: Utterance, session: str, turn: int, report: Report[WriteNote]) -> Utterance:
+def _plain(utterance: Utterance) -> Utterance:
     """Replace the characters that have another meaning in the table."""
     text = utterance.text.replace("$", "＄")  # full-width
     text = "".join(c if c == "\n" or (c.isprintable() or c == "\t") else " " for c in text).strip()
-    if text != utterance.text:
-        report.skip(WriteNote.CHARACTERS, session, turn)
     return Utterance(utterance.role, text)
 
 
-def _names(records: Sequence[SessionRecord], report: Report[WriteNote]) -> list[tuple[str, str]]:
-    """Return a unique name of the layout, and a structure, for each session."""
-    given = {record.name for record in records}
+def _names(sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return unique names of the layout, and structures, for the names and structures of sessions."""
+    given = {name for name, _ in sessions}
     names: dict[str, str] = {}  # structure by name
-    for record in records:
-        structure = "-".join(_STRUCTURE.findall(record.structure)) or "structure"
-        name = record.name
+    for name, structure in sessions:
+        structure = "-".join(_STRUCTURE.findall(structure)) or "structure"
         if not _NAME.fullmatch(name) or name in names:
             attempts = (f"{attempt}-{structure}" for attempt in itertools.count(1))
             name = next(free for free in attempts if free not in names and free not in given)
-        if (name, structure) != (record.name, record.structure):
-            report.skip(WriteNote.NAME, record.name)
         names[name] = structure
     return list(names.items())
 
@@ -217,9 +159,9 @@ def _cell(text: str) -> str:
     return text if re.search(r"\n\s*\n", text) else text.replace("\n", "$")
 
 
-def _role_rows(turn: _LayoutTurn, is_last: bool) -> Iterator[dict[str, str]]:
+def _role_rows(utterances: Sequence[Utterance], is_last: bool) -> Iterator[dict[str, str]]:
     """Yield the role and the further cells of each row of a turn; the last is that of its world."""
-    instruction, *others = turn.utterances
+    instruction, *others = utterances
     yield {"Role": "architect-normal", "instruction": _cell(instruction.text)}
     question = ""
     for utterance in others:
@@ -233,16 +175,14 @@ def _role_rows(turn: _LayoutTurn, is_last: bool) -> Iterator[dict[str, str]]:
     yield {"Role": "builder-normal", "IsInstructionClear": "Yes", "IsBuiltStructureComplete": complete}
 
 
-def _exact_cells(record: SessionRecord, turns: Sequence[_LayoutTurn]) -> list[str]:
-    """Return the cells of the column `EXACT`, the original turns; empty if they are too long for readers."""
-    exact: list[dict[str, Any]] = [
-        {"turns": [turn_fields(original.dialogue, original.grid) for original in turn.originals]}
-        for turn in turns
+def _exact_cells(session: Subtasks, turns: Sequence[LayoutTurn]) -> list[str]:
+    """Return the cells of the column `EXACT`, the original turns."""
+    cells: list[dict[str, Any]] = [
+        {"turns": [turn_fields(Dialogue(said), world) for said, world in originals]} for _, originals in turns
     ]
-    if record.start is not None:
-        exact[0]["start"] = block_fields(record.start)
-    cells = [_json(turn) for turn in exact]
-    return cells if max(map(len, cells)) <= LONGEST_CELL else [""] * len(cells)
+    if session.starting_grid is not None:
+        cells[0]["start"] = block_fields(session.starting_grid)
+    return [_json(cell) for cell in cells]
 
 
 def _json(value: Any) -> str:
@@ -250,34 +190,40 @@ def _json(value: Any) -> str:
 
 
 def write_sessions(
-    path: str | os.PathLike[str],
-    sessions: Iterable[Subtasks | SessionRecord] | Mapping[str, Iterable[Subtasks]],
-) -> Report[WriteNote]:
+    path: str | os.PathLike[str], sessions: Iterable[Subtasks] | Mapping[str, Iterable[Subtasks]]
+) -> Report[WriteSkip]:
     """Write sessions as a folder in the multi-turn layout. The folder is created atomically.
+
+    A name that is not a folder name or is used twice is replaced.
 
     Args:
         path: a folder that does not exist or is empty.
-        sessions: `Subtasks` and `SessionRecord` objects, or a mapping from structures to sessions (`dataset.tasks`).
+        sessions: sessions, or a mapping from structures to sessions (`dataset.tasks`).
 
     Returns:
-        What other readers see changed.
+        The number of sessions and turns, and what is left out.
 
     Raises:
         DataError: if the folder is in use, or there is nothing to write.
 
     """
-    report = Report[WriteNote]()
-    groups = sessions.items() if isinstance(sessions, Mapping) else [(None, sessions)]
-    records = [_as_record(entry, structure) for structure, entries in groups for entry in entries]
+    report = Report[WriteSkip]()
+    groups = sessions.items() if isinstance(sessions, Mapping) else [("", sessions)]
+    listed = [(entry, structure) for structure, entries in groups for entry in entries]
+    for entry, _ in listed:
+        if not isinstance(entry, Subtasks):
+            raise DataError(f"a session to write is {entry!r:.80}, expected a Subtasks")
+    labels = [(entry.task_id or "session", structure or entry.structure) for entry, structure in listed]
+    names = _names([(name, structure or structure_of(name)) for name, structure in labels])
     rows: list[dict[str, str]] = []
     with new_folder(path, marker=TABLE) as folder:
         (folder / WORLDS).mkdir()
-        for record, (name, structure) in zip(records, _names(records, report), strict=True):
+        for (session, _), (name, structure) in zip(listed, names, strict=True):
             cells = {"PartitionKey": name, "structureId": structure, "IsHITQualified": "True"}
             attempt = name.partition("-")[0]
             if attempt.isdecimal():
                 cells["attemptId"] = attempt
-            rows += [{**cells, **row} for row in _write_session(folder / WORLDS / name, record, report)]
+            rows += [{**cells, **row} for row in _write_session(folder / WORLDS / name, session, report)]
         if not report.sessions:
             raise DataError(f"there is no session with a turn to write to {path}, expected at least one")
         with (folder / TABLE).open("w", encoding="utf-8", newline="") as file:
@@ -288,42 +234,60 @@ def write_sessions(
     return report
 
 
-def _as_record(session: Any, structure: str | None) -> SessionRecord:
-    if isinstance(session, SessionRecord):
-        return session
-    if not isinstance(session, Subtasks):
-        raise DataError(f"a session to write is {session!r:.80}, expected a Subtasks or a SessionRecord")
-    name = session.task_id or "session"
-    turns = tuple(map(SessionTurn, session.turns, session.structures))
-    return SessionRecord(name, structure or structure_of(name), turns, session.starting_grid)
-
-
-def _write_session(
-    folder: Path, record: SessionRecord, report: Report[WriteNote]
-) -> Iterator[dict[str, str]]:
+def _write_session(folder: Path, session: Subtasks, report: Report[WriteSkip]) -> Iterator[dict[str, str]]:
     """Write the worlds of a session to its folder, and yield its rows."""
-    notes = len(report.skipped)
-    turns = _layout_turns(record, report)
+    session = in_ids(session, "iglu")
+    turns = _layout_turns(zip(session.turns, session.structures, strict=True))
     if not turns:
-        report.skip(WriteNote.NO_TURNS, record.name)
+        report.skip(WriteSkip.NO_TURNS, folder.name)
         return
-    world = np.zeros(ZONE_SHAPE, np.int8) if record.start is None else record.start
-    if world.any():
-        report.skip(WriteNote.START_WORLD, record.name)
+    world = np.zeros(ZONE_SHAPE, np.int8) if session.starting_grid is None else session.starting_grid
     exact = [""] * len(turns)
-    dialogues = [turn.utterances for turn in turns]
-    if len(report.skipped) > notes or dialogues != [list(turn.dialogue) for turn in record.turns]:
-        exact = _exact_cells(record, turns)
+    same = [said for said, _ in turns] == [list(turn) for turn in session.turns]
+    if not same or world.any() or not all(grid.any() for grid in session.structures):
+        exact = _exact_cells(session, turns)
+        if max(map(len, exact)) > LONGEST_CELL:
+            report.skip(WriteSkip.TOO_LONG, folder.name)
+            exact = [""] * len(turns)
     folder.mkdir()
     step = 0
-    for number, turn in enumerate(turns):
-        for row in _role_rows(turn, number == len(turns) - 1):
+    for number, (utterances, originals) in enumerate(turns):
+        for row in _role_rows(utterances, number == len(turns) - 1):
             is_odd = row["Role"].startswith("architect")  # odd steps are the architect's
             step += 1 if is_odd == (step % 2 == 0) else 2
             row |= {"RowKey": f"{folder.name}-{step}", "StepId": str(step)}
             yield row if row["Role"] != "builder-normal" else {**row, EXACT: exact[number]}
-        content = _json(world_file(world, turn.grid, turn.path))
-        (folder / f"step-{step}").write_text(content, encoding="utf-8")
-        world = turn.grid
+        after = originals[-1][1]
+        (folder / f"step-{step}").write_text(_json(_world_file(world, after)), encoding="utf-8")
+        world = after
     report.sessions += 1
     report.turns += len(turns)
+
+
+def _world_file(before: BlockGrid, after: BlockGrid) -> dict[str, Any]:
+    """Return the contents of a world file: how the world `before` became the world `after`."""
+    set_up = _changes(np.zeros(ZONE_SHAPE, np.int8), before)
+    work = _changes(before, after)
+    lines = ["action start_recover_world_state", *set_up, "action finish_recover_world_state", *work]
+    blocks = [[x, y + FLOOR_Y, z, _voxel(color)] for x, y, z, color in grid_to_blocks(after)]
+    return {
+        "gameId": 19,  # as in every file upstream
+        "stepId": 1,
+        "avatarInfo": {"pos": [0.0, FLOOR_Y - 1.0, 0.0], "look": [0.0, 0.0]},
+        "worldEndingState": {"blocks": blocks},
+        LOG_KEY: "".join(f"{index} {line}\n" for index, line in enumerate(lines, start=1)),
+        "clarification_question": "null",
+    }
+
+
+def _changes(before: BlockGrid, after: BlockGrid) -> list[str]:
+    """Return the event of a log that changes one world to another; [] if they are equal."""
+    changes = []
+    for x, y, z in cells_of(before != after).tolist():
+        old, new = (_voxel(color_at(world, (x, y, z))) for world in (before, after))
+        changes.append(f"({x}, {y + FLOOR_Y}, {z}, {old}, {new})")
+    return [f"block_change  {' '.join(changes)}"] if changes else []
+
+
+def _voxel(color: int) -> int:
+    return VOXEL_OF_COLOR[Color(color)] if color else 0

@@ -250,7 +250,6 @@ class Corpus:
         *,
         structures: Iterable[str] | None = None,
         fetch: bool = True,
-        follow_links: bool = False,
         progress: bool | None = None,
     ) -> Corpus:
         """Read the corpus from a zip or folder.
@@ -259,14 +258,13 @@ class Corpus:
             path: a zip or folder; by default see `find_pack`.
             structures: ids of structures; only their sessions are read.
             fetch: whether the pack may be downloaded.
-            follow_links: see `find_pack`.
             progress: whether to show a progress bar (default: on a terminal).
 
         Raises:
             DataError: if there is no pack, or it has no session.
 
         """
-        with find_pack("mdc", path, fetch, follow_links=follow_links, progress=progress) as pack:
+        with find_pack("mdc", path, fetch, progress=progress) as pack:
             return cls(pack, structures=structures, progress=progress)
 
     def report(self) -> Report[CorpusSkip]:

@@ -11,14 +11,13 @@ import numpy as np
 from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.grid import COLOR_NAMES, BlockGrid
+from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data.dataset import Dataset, Record, changes, check_task_options, check_version
 from iglu_marl.data.mdc.action_sequences import ActionSequence, action_sequences, turns
 from iglu_marl.data.mdc.corpus import Corpus, Session
 
 Mode = Literal["turns", "sessions"]
-Goal = Literal["final", "gold"]
 
 
 def without_top_layer(grid: BlockGrid) -> BlockGrid:
@@ -29,17 +28,9 @@ def without_top_layer(grid: BlockGrid) -> BlockGrid:
     return cut
 
 
-def session_task(
-    session: Session, *, target: Goal = "final", top_layer: bool = True, invariant: bool | None = None
-) -> Task | None:
-    """Return a whole session as one task, whose target is the final world or the gold structure.
-
-    None if the target has no block, or there is no gold structure.
-    """
-    grid = session.final_grid if target == "final" else session.gold
-    if grid is None:
-        return None
-    grid = grid if top_layer else without_top_layer(grid)
+def session_task(session: Session, *, top_layer: bool = True, invariant: bool | None = None) -> Task | None:
+    """Return a whole session as one task, whose target is the final world; None if it has no block."""
+    grid = session.final_grid if top_layer else without_top_layer(session.final_grid)
     if not grid.any():
         return None
     return Task(
@@ -63,11 +54,9 @@ class CDMDataset(Dataset):
         task_kwargs: `invariant` and, with mode "turns", `progressive` (see `Subtasks`).
         mode: "turns": each session is a `Subtasks`, with a turn per action sequence. "sessions": each session is one
             `Task` with the whole dialogue.
-        target: target of whole sessions: the "final" world, or the "gold" structure that the architect saw.
         upstream_rules: the rules of the upstream loader: whole sessions, final worlds, without the layer Y = 9.
         structures: ids such as "C73" (default: all).
         fetch: whether the pack may be downloaded.
-        follow_links: see `find_pack`.
         progress: whether to show a progress bar.
 
     Raises:
@@ -83,28 +72,20 @@ class CDMDataset(Dataset):
         task_kwargs: Mapping[str, Any] | None = None,
         *,
         mode: Mode | None = None,
-        target: Goal = "final",
         upstream_rules: bool = False,
         structures: str | Iterable[str] | None = None,
         fetch: bool = True,
-        follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         self.dataset_version = check_version(dataset_version)
         self.mode: Mode = mode or ("sessions" if upstream_rules else "turns")
-        self.target, self.upstream_rules = target, upstream_rules
+        self.upstream_rules = upstream_rules
         check_option("mode", self.mode, ("turns", "sessions"))
-        check_option("target", target, ("final", "gold"))
-        if self.mode == "turns" and (target == "gold" or upstream_rules):
-            what = "target='gold'" if target == "gold" else "upstream_rules"
-            raise ConfigError(f"{what} is for whole sessions; use mode='sessions' with it")
-        if upstream_rules and target == "gold":
-            raise ConfigError("target is 'gold', expected 'final' with upstream_rules")
+        if self.mode == "turns" and upstream_rules:
+            raise ConfigError("upstream_rules is for whole sessions; use mode='sessions' with it")
         allowed = ("invariant", "progressive") if self.mode == "turns" else ("invariant",)
         self.task_kwargs = check_task_options(task_kwargs, allowed)
-        self.corpus = Corpus.open(
-            path, structures=structures, fetch=fetch, follow_links=follow_links, progress=progress
-        )
+        self.corpus = Corpus.open(path, structures=structures, fetch=fetch, progress=progress)
         self.location, self._report = self.corpus.location, self.corpus.report()
         self.left_out: list[str] = []  # sessions without a block in their target
         self.tasks = {}
@@ -119,8 +100,7 @@ class CDMDataset(Dataset):
     def _entry(self, session: Session) -> Task | Subtasks | None:
         if self.mode == "turns":
             return turns(session, **self.task_kwargs)
-        top_layer = not self.upstream_rules
-        return session_task(session, target=self.target, top_layer=top_layer, **self.task_kwargs)
+        return session_task(session, top_layer=not self.upstream_rules, **self.task_kwargs)
 
     def sessions(self) -> list[Session]:
         """Return the timelines of this dataset's sessions, in order."""
@@ -157,9 +137,3 @@ class CDMDataset(Dataset):
             }
             for turn, (task, words) in enumerate(zip(tasks, said, strict=True))
         ]
-
-
-def count_colors(grids: Iterable[BlockGrid]) -> dict[str, int]:
-    """Return the number of blocks of each color, by name."""
-    counts = sum((np.bincount(grid.ravel(), minlength=7) for grid in grids), np.zeros(7, np.int64))
-    return {COLOR_NAMES[color]: int(counts[color]) for color in range(1, 7)}

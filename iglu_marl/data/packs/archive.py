@@ -5,7 +5,6 @@ Members with unsafe names or kinds are left out and listed in `Pack.skipped`.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import os
@@ -37,7 +36,6 @@ class Unsafe(SkipReason):
     BACKSLASH = "a backslash in its name"
     BAD_NAME = "a name that is empty or not valid text"
     LINK = "a link"
-    ROUND = "a link to a folder that contains it"
     SPECIAL = "neither a file nor a folder"
     ENCRYPTED = "encrypted"
     METHOD = "an unknown compression method"
@@ -98,9 +96,8 @@ class _Source:
 
     fingerprint = ""
 
-    def __init__(self, path: Path, follow_links: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self.location = str(path)
-        self.follow_links = follow_links
         self.report = Report[Unsafe]()
         self.sizes: dict[str, int] = {}
         self.closed = False
@@ -168,43 +165,31 @@ class _ZipSource(_Source):
 
 
 class _FolderSource(_Source):
-    """A folder, without `.git`. Links are followed only with `follow_links`."""
+    """A folder, without `.git`. Links are left out."""
 
-    def __init__(self, path: Path, follow_links: bool) -> None:
-        super().__init__(path, follow_links)
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         files = sorted(self._walk(path, ""))
         self.sizes = {name: status.st_size for name, status in files}
         self.fingerprint = f"folder-{_digest((name, s.st_size, s.st_mtime_ns) for name, s in files)}"
 
-    def _walk(
-        self, folder: Path, prefix: str, above: tuple[tuple[int, int], ...] = ()
-    ) -> Iterator[tuple[str, os.stat_result]]:
-        """Yield the names of all readable files. `above` are the parent folders by device and inode."""
+    def _walk(self, folder: Path, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the names of all readable files."""
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
             raise DataError(f"the folder {folder} cannot be read: {error.strerror}") from None
         for entry in entries:
             written = prefix + entry.name
-            name, status = _member_name(written), self._status(entry)
-            place = (status.st_dev, status.st_ino)
+            name, status = _member_name(written), entry.stat(follow_symlinks=False)
             reason = name if isinstance(name, Unsafe) else _fault(status.st_mode, status.st_size)
             if reason is not None:
                 target = os.readlink(entry.path) if entry.is_symlink() else ""
                 self.report.skip(reason, written, None, target and f"to {fix_surrogates(target)}")
             elif not stat.S_ISDIR(status.st_mode):
                 yield written, status
-            elif place in above:
-                self.report.skip(Unsafe.ROUND, written)
             elif entry.name != ".git":
-                yield from self._walk(folder / entry.name, f"{written}/", (*above, place))
-
-    def _status(self, entry: os.DirEntry[str]) -> os.stat_result:
-        """Return the status of an entry, or of the target of a link that is followed."""
-        if self.follow_links:
-            with contextlib.suppress(OSError):
-                return entry.stat()
-        return entry.stat(follow_symlinks=False)
+                yield from self._walk(folder / entry.name, f"{written}/")
 
 
 class Pack:
@@ -237,14 +222,12 @@ class Pack:
 
     @property
     def links(self) -> str:
-        """End of an error about something missing: "", or which links were left out and how to follow them."""
+        """End of an error about something missing: "", or which links were left out and what to do."""
         linked = [entry.name for entry in self.skipped if entry.reason is Unsafe.LINK]
         if not linked:
             return ""
-        advice = ""
-        if not self._source.follow_links and os.path.isdir(self.location):
-            advice = ": pass follow_links=True to follow them"
-        return f"; {len(linked)} links in it are left out, such as {', '.join(map(repr, linked[:3]))}{advice}"
+        shown = ", ".join(map(repr, linked[:3]))
+        return f"; {len(linked)} links in it are left out, such as {shown}: copy the folder with its files (cp -rL)"
 
     @property
     def skipped_counts(self) -> dict[str, int]:
@@ -320,12 +303,8 @@ class Pack:
         return f"Pack({self.location!r}{inside}, {len(self)} files)"
 
 
-def open_pack(path: str | os.PathLike[str], follow_links: bool = False) -> Pack:
-    """Open a zip archive or a folder as a pack, without extraction.
-
-    Args:
-        path: the zip archive or folder.
-        follow_links: follow links in a folder, as the caches of data hubs need it; otherwise they are left out.
+def open_pack(path: str | os.PathLike[str]) -> Pack:
+    """Open a zip archive or a folder as a pack, without extraction. Links in it are left out.
 
     Raises:
         PlaceholderError: if it is a Git LFS pointer or a web page.
@@ -338,7 +317,7 @@ def open_pack(path: str | os.PathLike[str], follow_links: bool = False) -> Pack:
         mode = place.stat().st_mode
         if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
             raise DataError(f"{place} is neither a file nor a folder; {expected}")
-        return Pack(_FolderSource(place, follow_links) if stat.S_ISDIR(mode) else _ZipSource(place))
+        return Pack(_FolderSource(place) if stat.S_ISDIR(mode) else _ZipSource(place))
     except FileNotFoundError:
         raise DataError(f"{place} does not exist; {expected}") from None
     except OSError as error:

@@ -2,29 +2,29 @@
 
 Parsing a pack takes seconds to a minute, loading the result a fraction of a second. An entry belongs to a pack's
 place, a kind of content and a version of the parser. It is rebuilt when one of these changes or it is damaged. It is
-written atomically and under a lock, so that two processes do not do the same work. A read-only disk disables the cache.
+written atomically. A read-only disk disables the cache.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import atomic_write
 from iglu_marl.core.parsing import BROKEN
 from iglu_marl.data.packs.archive import Pack
 
 CACHE_VARIABLE = "IGLU_MARL_CACHE"
 LAYOUT = "3"  # version of the entries' format
-LOCK_TIMEOUT_S = 900.0  # longer than parsing takes; after that, this process parses too
 _META = "__meta__"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -76,42 +76,16 @@ def cached(pack: Pack, kind: str, version: str, build: Callable[[], Mapping[str,
     except (RuntimeError, KeyError):  # no home folder
         return _built(build)
     entry = _load(path, meta)
-    if entry is not None:
-        return entry
-    with _locked(path) as locked:
-        if locked:
-            entry = _load(path, meta)  # another process may have made it in the meantime
-            if entry is not None:
-                return entry
-        arrays = _built(build)
-        if locked:
-            _store(path, arrays, meta)
-    return arrays
+    if entry is None:
+        entry = _built(build)
+        _store(path, entry, meta)
+    return entry
 
 
 def _built(build: Callable[[], Mapping[str, Any]]) -> Arrays:
     arrays = {name: np.asarray(value) for name, value in build().items()}
     assert not any(array.dtype.hasobject for array in arrays.values())  # they would need pickle
     return arrays
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[bool]:
-    """Hold the lock of an entry; yield False if that is impossible."""
-    import filelock
-
-    lock = filelock.FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except (OSError, NotImplementedError) as error:  # filelock.Timeout is an OSError
-        _log.info("the cache is disabled: %s", error)
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        lock.release()
 
 
 def _load(path: Path, meta: dict[str, str]) -> Arrays | None:
@@ -129,15 +103,11 @@ def _load(path: Path, meta: dict[str, str]) -> Arrays | None:
 
 
 def _store(path: Path, arrays: Arrays, meta: dict[str, str]) -> None:
-    """Write the entry to a temporary file and move it into place. The caller holds the lock."""
-    beside = path.with_name(path.name + ".new")  # a rest of a killed process is overwritten
     about = json_array({**meta, "arrays": list(arrays)})
     try:
-        with beside.open("wb") as file:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as beside, beside.open("wb") as file:
             # Uncompressed: then NumPy reads each array to the end of its member, and the checksum is compared.
             np.savez(file, **{_META: about, **arrays})  # type: ignore[arg-type] # no array is called "allow_pickle"
-        os.replace(beside, path)
-    except OSError as error:  # no space left, say
-        _log.info("%s is not stored: %s", path, error)
-        with contextlib.suppress(OSError):
-            beside.unlink()
+    except (OSError, DataError) as error:  # no space left, say
+        _log.info("the cache is disabled: %s", error)

@@ -202,12 +202,12 @@ def known_file(name: str) -> PackInfo:
     return SKILLS_FILE if name == SKILLS_FILE.name else known_pack(name)
 
 
-def open_as(info: PackInfo, path: str | os.PathLike[str], follow_links: bool = False) -> Pack:
+def open_as(info: PackInfo, path: str | os.PathLike[str]) -> Pack:
     """Open a zip archive or folder as this pack, with names relative to the pack's top folder.
 
     Raises `DataError` like `open_pack`, and if no marker of this pack is in it.
     """
-    pack = open_pack(path, follow_links=follow_links)
+    pack = open_pack(path)
     root = info.root(pack.names())
     if root is not None:
         return pack.below(root)

@@ -43,12 +43,12 @@ def _usual_places(info: PackInfo, folder: Path) -> Iterator[Path]:
             yield folder / name
 
 
-def _among(info: PackInfo, folder: Path, follow_links: bool) -> Pack | None:
+def _among(info: PackInfo, folder: Path) -> Pack | None:
     """Return the pack among the entries of `folder`. Raises `PlaceholderError` if all of them are placeholders."""
     placeholder: PlaceholderError | None = None
     for candidate in _usual_places(info, folder):
         try:
-            return open_as(info, candidate, follow_links)
+            return open_as(info, candidate)
         except PlaceholderError as error:
             placeholder = placeholder or error
     if placeholder is not None:
@@ -56,12 +56,12 @@ def _among(info: PackInfo, folder: Path, follow_links: bool) -> Pack | None:
     return None
 
 
-def _at_path(info: PackInfo, place: Path, follow_links: bool) -> Pack:
+def _at_path(info: PackInfo, place: Path) -> Pack:
     """Return the pack at a path: a zip, a folder that is the pack, or a folder of packs."""
     if not usable_path(place, named=False).exists():
         raise DataError(f"{place} does not exist; expected {info.name} as a zip archive or a folder")
-    found = _among(info, place, follow_links) if place.is_dir() else None
-    return found or open_as(info, place, follow_links)
+    found = _among(info, place) if place.is_dir() else None
+    return found or open_as(info, place)
 
 
 def _named_place() -> Path | None:
@@ -78,7 +78,7 @@ def _new_folder() -> Path | None:
     return None if place.suffix.lower() in (".zip", ".json", ".csv") else place
 
 
-def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
+def _at_variable(info: PackInfo) -> Pack | None:
     """Return the pack at `IGLU_DATA_PATH`; None if there are only other data."""
     place = _named_place()
     if place is None or _new_folder() is not None:
@@ -88,7 +88,7 @@ def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
     if place.is_dir():
         # Only the top is searched, since the folder may be large.
         whole = any((place / marker).exists() for marker in info.markers)
-        return open_as(info, place, follow_links) if whole else _among(info, place, follow_links)
+        return open_as(info, place) if whole else _among(info, place)
     if place.suffix.lower() != ".zip":
         return None
     pack = open_pack(place)
@@ -96,9 +96,7 @@ def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
     return None if root is None else pack.below(root)
 
 
-def local_pack(
-    name: str, path: str | os.PathLike[str] | None = None, follow_links: bool = False
-) -> Pack | None:
+def local_pack(name: str, path: str | os.PathLike[str] | None = None) -> Pack | None:
     """Return the pack on this machine; None if there is none. Like `find_pack` without the download.
 
     Raises:
@@ -108,14 +106,14 @@ def local_pack(
     """
     info = known_pack(name)
     if path is not None:
-        return _at_path(info, Path(path).expanduser(), follow_links)
+        return _at_path(info, Path(path).expanduser())
     placeholder: PlaceholderError | None = None
     for folder in (None, pack_folder(), Path(os.path.expanduser("~/.iglu"))):
         try:
             if folder is None:
-                found = _at_variable(info, follow_links)
+                found = _at_variable(info)
             else:
-                found = _among(info, folder, follow_links) if folder.is_dir() else None
+                found = _among(info, folder) if folder.is_dir() else None
         except PlaceholderError as error:
             placeholder = placeholder or error
         else:
@@ -131,7 +129,6 @@ def find_pack(
     path: str | os.PathLike[str] | None = None,
     fetch: bool = True,
     *,
-    follow_links: bool = False,
     progress: bool | None = None,
 ) -> Pack:
     """Find a pack in `path`, `IGLU_DATA_PATH`, the user's folder or the IGLU tools' folder, or download it.
@@ -141,7 +138,6 @@ def find_pack(
         path: a zip, a folder that is or contains the pack (such as a clone of its repository), or a folder of packs
             under their usual names.
         fetch: whether it may be downloaded; `IGLU_MARL_OFFLINE=1` forbids all downloads.
-        follow_links: follow links in a folder, as the caches of data hubs need it.
         progress: whether to show a progress bar (default: on a terminal).
 
     Raises:
@@ -151,7 +147,7 @@ def find_pack(
     """
     info = known_pack(name)
     try:
-        found = local_pack(name, path, follow_links)
+        found = local_pack(name, path)
         reason = f"{OFFLINE_VARIABLE} is set" if offline() else ""
     except PlaceholderError as error:
         if path is not None:
