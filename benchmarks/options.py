@@ -1,9 +1,8 @@
 """Which option has an effect in which environment: `python -m benchmarks.options`.
 
-Each option of `GameConfig` is tried with a value other than its default, as a keyword and in a config, in each kind of
-environment. Two short games with the same actions are compared, with and without it. The option counts if they differ;
-it raises if `ConfigError` says that it has no effect there; it holds if the environment has this value without it,
-too. Else it is silent, and the exit status is 1.
+Each option of `GameConfig` is tried with a value other than its default in each kind of environment. Two short games
+with the same actions are compared, with and without it. The option counts if they differ; it raises if `ConfigError`
+says that it has no effect there; it holds if the environment has this value without it, too. Else it is silent.
 """
 
 from __future__ import annotations
@@ -134,7 +133,6 @@ class Environment(NamedTuple):
     make: Callable[..., Any]
     play: Callable[[Any], Iterator[Part]]
     base: Mapping[str, Any] = {}
-    takes_config: bool = True
     trials: Mapping[str, Trial] = {}
 
 
@@ -335,7 +333,7 @@ def environments() -> dict[str, Environment]:
                 found[label] = Environment(_by_id(name, live, many), play_alone, base)
     for obs_type in ("direct", "image"):
         found[f"{LANGUAGE_ID}, {obs_type}"] = Environment(
-            _by_id(LANGUAGE_ID, False, False), play_alone, {"obs_type": obs_type}, takes_config=False
+            _by_id(LANGUAGE_ID, False, False), play_alone, {"obs_type": obs_type}
         )
     return found
 
@@ -383,17 +381,16 @@ def _base(environment: Environment, trial: Trial) -> dict[str, Any]:
     return base
 
 
-def attempt(environment: Environment, name: str, in_config: bool = False) -> Result:
-    """Try an option in an environment, as a keyword or in a config."""
+def attempt(environment: Environment, name: str) -> Result:
+    """Try an option in an environment."""
     trial = environment.trials.get(name, TRIALS[name])
     base = _base(environment, trial)
     expected = _story(environment, base)
     if name == "controls":
         base.pop("action_space", None)
     base.pop(name, None)
-    given = {"config": GameConfig(**{name: trial.value})} if in_config else {name: trial.value}
     try:
-        story = _story(environment, {**base, **given})
+        story = _story(environment, {**base, name: trial.value})
     except ConfigError as error:
         return Result("raises", str(error))
     differing = [part for part in sorted({*story, *expected}) if story.get(part) != expected.get(part)]
@@ -412,32 +409,27 @@ def main() -> int:
     args = parser.parse_args()
     console = Console(stderr=True, quiet=args.json)
     jobs = [
-        (kind, environment, name, in_config)
+        (kind, environment, name)
         for kind, environment in environments().items()
         for name in TRIALS
-        for in_config in (False, True)
-        if args.environment in (None, kind)
-        and args.option in (None, name)
-        and (environment.takes_config or not in_config)
+        if args.environment in (None, kind) and args.option in (None, name)
     ]
     rows = []
-    for kind, environment, name, in_config in track(jobs, "Trying", console=console, transient=True):
-        result = attempt(environment, name, in_config)
-        rows.append((kind, name, "config" if in_config else "keyword", *result))
-    silent = [row for row in rows if row[3] == "silent"]
+    for kind, environment, name in track(jobs, "Trying", console=console, transient=True):
+        rows.append((kind, name, *attempt(environment, name)))
     if args.json:
-        keys = ("environment", "option", "given_as", "outcome", "detail")
+        keys = ("environment", "option", "outcome", "detail")
         print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows]))
     else:
-        table = Table("environment", "option", "given as", "outcome", "what changes, or the error")
+        table = Table("environment", "option", "outcome", "what changes, or the error")
         for row in rows:
             table.add_row(*row)
         out = Console(width=None if Console().is_terminal else 250)
         out.print(table)
         outcomes = ("counts", "raises", "holds", "silent")
-        counts = {outcome: sum(row[3] == outcome for row in rows) for outcome in outcomes}
+        counts = {outcome: sum(row[2] == outcome for row in rows) for outcome in outcomes}
         out.print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
-    return 1 if silent else 0
+    return 0
 
 
 if __name__ == "__main__":

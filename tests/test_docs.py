@@ -50,7 +50,6 @@ from iglu_marl.cli import app
 from iglu_marl.const import id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
-from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.game.config import GameOptions
@@ -449,7 +448,7 @@ def cell(value: Any) -> str:
 
 
 def spelled(space: gym.Space[Any]) -> str:
-    return cell(in_one_line(space))
+    return cell(environment_pages.spelled(space))
 
 
 def colours() -> list[list[str]]:
@@ -481,15 +480,6 @@ def effects() -> list[list[str]]:
     return rows
 
 
-def needs() -> list[list[str]]:
-    """What options need to have an effect."""
-    options: dict[str, list[str]] = {}
-    for row in environment_pages.effect_rows():
-        if row[-1]:
-            options.setdefault(row[-1], []).append(row[0])
-    return [[", ".join(names), need] for need, names in options.items()]
-
-
 def ids() -> list[list[str]]:
     functions = [
         ["`iglu_marl.env`, `iglu_marl.raw_env`"],
@@ -514,10 +504,10 @@ def config() -> list[list[str]]:
 
 def goal_options() -> list[list[str]]:
     """What language goals take besides the fields of `GameConfig`, and its fields that have another name there."""
-    taken = inspect.signature(make_language_goal).parameters.values()
-    older = [one for one in taken if one.name in SPELLINGS]
-    own = [one for one in taken if one.name not in GameOptions.__annotations__ and one not in older]
-    return [[cell(one.name), cell(repr(one.default))] for one in (*own, *older)]
+    taken = inspect.signature(make_language_goal).parameters
+    own = {name: one.default for name, one in taken.items() if name not in GameOptions.__annotations__}
+    older = {name: taken[name if name in taken else ours].default for name, ours in SPELLINGS.items()}
+    return [[cell(name), cell(repr(default))] for name, default in {**own, **older}.items()]
 
 
 def measured() -> list[list[str]]:
@@ -598,7 +588,6 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "colours": colours,
     "config": config,
     "effects": effects,
-    "needs": needs,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
     "goal-options": goal_options,

@@ -26,7 +26,8 @@ from iglu_marl.core.kernels.step import speak_at
 from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import Copies, batched, final_infos, shown_space
-from iglu_marl.envs.documentation import batch_documented
+from iglu_marl.envs.documentation import BUILDER as BUILDERS
+from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.single import (
     MAX_ARCHITECT_SEED,
     GridworldEnv,
@@ -384,12 +385,12 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     return ours, theirs
 
 
-@batch_documented(BuilderVectorEnv, GridworldEnv)
+@documented(*BUILDERS, like=(BuilderVectorEnv, GridworldEnv))
 class GridworldVectorEnv(BuilderVectorEnv):
     """`IGLUGridworld-v0` and `IGLUGridworldVector-v0` in many worlds.
 
     Takes the options of `GridworldEnv` and of `BuilderVectorEnv`. Actions and observations have a first axis of
-    num_envs; the tables are of one world, but for grid_dtype and pov_layout.
+    num_envs.
     """
 
     def __init__(self, num_envs: int = 1, **options: Unpack[GridworldVectorOptions]) -> None:
@@ -397,12 +398,12 @@ class GridworldVectorEnv(BuilderVectorEnv):
         super().__init__(GridworldEnv(**theirs), num_envs, **ours)
 
 
-@batch_documented(BuilderVectorEnv, SilentBuilderEnv)
+@documented(*BUILDERS, like=(BuilderVectorEnv, SilentBuilderEnv))
 class SilentBuilderVectorEnv(BuilderVectorEnv):
     """`IGLUSilentBuilder-v0` and `IGLUSilentBuilderVisual-v0` in many worlds.
 
     Takes the options of `SilentBuilderEnv` and of `BuilderVectorEnv`. Actions and observations have a first axis of
-    num_envs; the tables are of one world, but for grid_dtype and pov_layout.
+    num_envs.
     """
 
     def __init__(self, num_envs: int = 1, **options: Unpack[SilentBuilderVectorOptions]) -> None:

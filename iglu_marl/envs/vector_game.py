@@ -27,7 +27,7 @@ from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.aec import AECGame
 from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import BatchObsSpec, Copies, final_infos, shown_space
-from iglu_marl.envs.documentation import documented
+from iglu_marl.envs.documentation import PAIR, documented
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, METADATA, BatchedSpacesByAgent
@@ -54,7 +54,7 @@ class VectorGameState(NamedTuple):
     heard: Array | None = None
 
 
-@documented
+@documented(*PAIR)
 class VectorGame(HasBatch, BatchedSpacesByAgent):
     """Architect and builder in `num_games` games; both act in every step, or with `turn_steps` in turns.
 

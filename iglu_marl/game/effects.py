@@ -1,21 +1,20 @@
-"""Where options have an effect: in which kinds of environments, and with which other options.
+"""Which options which kinds of environments have.
 
 An option that is given where it has no effect is an error. The table of options (`iglu_marl.game.config`) names for
-each option the kinds without effect, with what to use instead, and what else the option needs.
+each option the kinds that lack it, with what to use instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
-
-from iglu_marl.core.controls import CELL_CONTROLS
 
 if TYPE_CHECKING:
     from iglu_marl.game.config import GameConfig
 
 Kind = Literal["aec", "parallel", "live", "vector", "single", "instructed", "goal"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+LONE: tuple[Kind, ...] = ("single", "instructed", "goal")  # without other agents
 FIXED: Mapping[Kind, Mapping[str, Any]] = {
     "parallel": {"turn_steps": 1},
     "vector": {"turn_steps": 1},
@@ -27,13 +26,12 @@ FIXED: Mapping[Kind, Mapping[str, Any]] = {
 
 
 class Setting(NamedTuple):
-    """The environment in which options are to have an effect.
+    """The environment that options are for.
 
     Attributes:
         kind: its kind.
         name: its name, for errors.
-        sees: what the builder observes, as names of `builder_sees`; None: what that option says.
-        besides: further observations of the builder, by key.
+        target_in_obs: whether a lone builder observes the target.
         without: further options without effect, with what to use instead.
         aliases: names of options as they were given, if those are others.
 
@@ -41,93 +39,23 @@ class Setting(NamedTuple):
 
     kind: Kind
     name: str
-    sees: tuple[str, ...] | None = None
-    besides: tuple[str, ...] = ()
+    target_in_obs: bool = False
     without: Mapping[str, str] = {}
     aliases: Mapping[str, str] = {}
 
-    def shows(self, config: GameConfig, *names: str) -> bool:
-        """Return whether the builder observes one of these."""
-        seen = (*(config.builder_sees if self.sees is None else self.sees), *self.besides)
-        return any(name in seen for name in names)
-
     def shows_target(self, config: GameConfig) -> bool:
         """Return whether a builder observes the whole target."""
-        if self.kind in ("single", "instructed"):
-            return "target_grid" in self.besides
+        if self.kind in LONE:
+            return self.target_in_obs
         return any(map(config.sees_target, config.agents[config.architects :]))
 
     @property
     def target_option(self) -> str:
         """What lets a builder observe the whole target, for errors."""
-        if self.kind in ("single", "instructed"):
+        if self.kind in LONE:
             return "it needs target_in_obs=True, which the ids of IGLUGridworld have"
         return "it needs a builder that sees the whole target, as with sees={'builder_0': 'all'}"
 
-    def shows_architect(self, config: GameConfig, *names: str) -> bool:
-        """Return whether there is an architect that observes one of these."""
-        return self.has_architect(config) and any(name in config.architect_sees for name in names)
-
-    def has_architect(self, config: GameConfig) -> bool:
-        """Return whether somebody plays the architect while the builder acts."""
-        return self.kind not in ("single", "goal") and config.architects > 0
-
-
-class Need(NamedTuple):
-    """What an option needs to have an effect: `text` says it, for tables and errors."""
-
-    text: str
-    holds: Callable[[GameConfig, Setting], bool]
-
-
-def _speaks(config: GameConfig, setting: Setting) -> bool:
-    return setting.has_architect(config) or config.builder_can_ask or setting.kind == "live"
-
-
-def _reads(config: GameConfig, setting: Setting) -> bool:
-    return setting.shows(config, "dialog") or setting.shows_architect(config, "dialog")
-
-
-def _reads_cut(config: GameConfig, setting: Setting) -> bool:
-    in_state = config.chat == "tokens" and setting.kind not in ("single", "instructed")
-    return in_state or _reads(config, setting) or setting.shows_architect(config, "goal")
-
-
-def _has_pictures(config: GameConfig, setting: Setting) -> bool:
-    return setting.shows(config, "pov") or setting.shows_architect(config, "target_view", "grid_view")
-
-
-def _is_shared(config: GameConfig, setting: Setting) -> bool:
-    return setting.has_architect(config) or config.builders > 1
-
-
-ARCHITECT = Need("with an architect", lambda config, setting: setting.has_architect(config))
-AUDIENCE = Need("with several agents", _is_shared)
-CUT_DIALOG = Need("where `dialog` is observed", _reads_cut)
-DIALOG = Need("where `dialog` is observed", _reads)
-EGOCENTRIC = Need(
-    "with `egocentric` or `target_egocentric`",
-    lambda config, setting: setting.shows(config, "egocentric", "target_egocentric"),
-)
-HANDS = Need(
-    "with controls in which the builder moves", lambda config, setting: config.controls not in CELL_CONTROLS
-)
-PICTURES = Need("with pictures: `pov`, `target_view` or `grid_view`", _has_pictures)
-POV = Need("with `pov`", lambda config, setting: setting.shows(config, "pov"))
-SCALES = Need(
-    "without `size_reward` and `sparse_reward`",
-    lambda config, setting: not (config.size_reward or config.sparse_reward),
-)
-SHAPING = Need("with `shaping`", lambda config, setting: bool(config.shaping))
-SPEECH = Need("where somebody speaks", _speaks)
-TALK = Need(
-    "where `dialog` is observed",
-    lambda config, setting: setting.kind != "single" or setting.shows(config, "dialog"),
-)
-TOKENS = Need("with `chat='tokens'`", lambda config, setting: config.chat == "tokens")
-WRONG_CELLS = Need(
-    "with `wrong_cells` in builder_sees", lambda config, setting: setting.shows(config, "wrong_cells")
-)
 
 _PAIR = "iglu_marl.env or parallel_env, where architects and builders play"
 _LIVE = "architect=…, a live architect, or iglu_marl.env"
