@@ -76,7 +76,7 @@ def written(path: str) -> None:
 
 
 def filled(path: str) -> None:
-    with new_folder(path, marker="m"):
+    with new_folder(path):
         pass
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from iglu_marl.commands.corpora import CORPORA, source_argument
-from iglu_marl.commands.options import Json, Overwrite, PackPath, Structures, output_folder
+from iglu_marl.commands.options import Json, PackPath, Structures, output_folder
 from iglu_marl.commands.show import show_dataset
 
 
@@ -15,11 +15,10 @@ def browse(
     output: Annotated[Path, output_folder("Output folder.")] = Path("corpus"),
     path: PackPath = None,
     structure: Structures = None,
-    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Write a corpus as a folder of web pages that search all utterances and replay each session.
 
     Examples: iglu-marl data browse bundled -o sessions
     """
-    show_dataset(source, output, path, structure, overwrite, as_json)
+    show_dataset(source, output, path, structure, as_json)

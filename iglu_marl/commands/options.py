@@ -237,7 +237,6 @@ PackPath = Annotated[
 Structures = Annotated[
     list[str] | None, Option(help="Structure of a dataset, such as C7; may be repeated. Default: all.")
 ]
-Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing pages.")]
 FollowLinks = Annotated[bool, Option("--follow-links", help="Follow symbolic links in a folder.")]
 
 # the game in the browser

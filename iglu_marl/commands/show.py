@@ -28,7 +28,7 @@ PAGE, VIDEOS = ".html", (".mp4", ".gif")
 OF_GAMES = (".png", *VIDEOS, PAGE)
 # What is shown, and the options that have an effect on it, besides `output` and `as_json`.
 EFFECTS: dict[str, frozenset[str]] = {
-    "a dataset": frozenset(("data", "structure", "overwrite")),
+    "a dataset": frozenset(("data", "structure")),
     "a recording": frozenset(("episode",)),
     "a session": frozenset(("data",)),
     "a file's structure": frozenset(("width",)),
@@ -86,7 +86,6 @@ def show(
     controls: opt.ScriptedControls = "walking",
     seed: opt.Seed = 0,
     structure: opt.Structures = None,
-    overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
     """Show SOURCE as a picture, video or page: the ending of the file decides.
@@ -107,14 +106,13 @@ def show(
         "controls": controls,
         "seed": seed,
         "structure": structure,
-        "overwrite": overwrite,
     }
     for name, value in given.items():
         default = signature(show).parameters[name].default
         option = "--task-source" if name == "tasks" else f"--{name.replace('_', '-')}"
         opt.expect(option, value, value == default or name in EFFECTS[kind], f"none: no effect on {kind}")
     if source in CORPORA:
-        show_dataset(source, output, data, structure, overwrite, as_json)
+        show_dataset(source, output, data, structure, as_json)
         return
     expect_file(output, *OF_GAMES)
     made_folder(output.parent)
@@ -162,7 +160,7 @@ def expect_file(output: Path, *endings: str) -> None:
 
 
 def show_dataset(
-    source: str, output: Path, data: Path | None, structures: list[str] | None, overwrite: bool, as_json: bool
+    source: str, output: Path, data: Path | None, structures: list[str] | None, as_json: bool
 ) -> None:
     """Write a dataset as a folder of pages."""
     from iglu_marl.data import MultiturnDataset, bundled
@@ -179,7 +177,6 @@ def show_dataset(
         output,
         path=data,
         structures=structures or (),
-        overwrite=overwrite,
         progress=False if as_json else None,
     )
     if not print_json(as_json, facts):

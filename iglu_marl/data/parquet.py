@@ -121,7 +121,7 @@ def write_parquet(
     if not len(tables["tasks"][1]):
         raise DataError(f"there is no task to write to {path}, expected at least one")
     sizes: dict[str, dict[str, int]] = {}
-    with new_folder(path, marker=CARD) as folder:
+    with new_folder(path) as folder:
         for table, (schema, frame) in tables.items():
             for part, rows in frame.groupby(frame["split"].fillna(UNSPLIT), sort=True):
                 (folder / table).mkdir(exist_ok=True)

@@ -270,7 +270,7 @@ def write_sessions(
     groups = sessions.items() if isinstance(sessions, Mapping) else [(None, sessions)]
     records = [_as_record(entry, structure) for structure, entries in groups for entry in entries]
     rows: list[dict[str, str]] = []
-    with new_folder(path, marker=TABLE) as folder:
+    with new_folder(path) as folder:
         (folder / WORLDS).mkdir()
         for record, (name, structure) in zip(records, _names(records, report), strict=True):
             cells = {"PartitionKey": name, "structureId": structure, "IsHITQualified": "True"}
