@@ -24,7 +24,6 @@ from iglu_marl import GameConfig
 from iglu_marl.core.errors import RenderError
 from iglu_marl.envs.base import make_renderer
 from iglu_marl.rendering import Painter, orbit
-from iglu_marl.rendering.colors import REMOVED
 from iglu_marl.rendering.opengl import devices, renderer
 from iglu_marl.rendering.opengl.renderer import AutoRenderer, OpenGLRenderer
 from iglu_marl.rendering.painter import paint_scenes
@@ -96,9 +95,7 @@ def test_odd_sizes(gl, size):
 
 def test_other_lenses_and_palettes(gl):
     rng = np.random.default_rng(SEED)
-    colors = orbit.color_table(
-        orbit.BlockStyle(), orbit.BlockStyle(edge=REMOVED), orbit.BlockStyle(edge_light=0.55)
-    )
+    colors = orbit.color_table()
     for number in range(8):
         grid = random_grid(rng, 100) + 6 * rng.integers(0, 4, (9, 11, 11)).astype(
             np.int8

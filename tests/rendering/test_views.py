@@ -14,7 +14,6 @@ from PIL import Image, features
 from iglu_marl.core.errors import GridError, RenderError
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.rendering import (
-    change_sheet,
     composed_frame,
     contact_sheet,
     layers_view,
@@ -145,10 +144,8 @@ RECORDED = {
     "top": ("1b5e88b3", lambda: top_view(TARGET)),
     "top, wide": ("38e35e52", lambda: top_view(BUILD, size=(100, 300))),
     "layers": ("ad9b1a14", lambda: layers_view(TARGET, size=(300, 500))),
-    "changed layers": ("a3a9181f", lambda: layers_view(TARGET, before=BUILD)),
     "axes": ("d6bf9aed", lambda: axes_view(TARGET + blocks_to_grid([(-3, 2, -2, 5)]))),
     "sheet": ("6e9d4011", lambda: contact_sheet(TARGET, title="Title")),
-    "changes": ("3590231e", lambda: change_sheet(BUILD, TARGET, title="Title", caption="Build a row. " * 20)),
     "gallery": (
         "00180613",
         lambda: gallery({"one": BUILD, "two": TARGET, "three": EMPTY}, across=2, side=120),
