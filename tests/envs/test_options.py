@@ -10,57 +10,11 @@ import pytest
 from probing import IDS
 
 import iglu_marl
-from benchmarks import options as trials
 from iglu_marl import ConfigError, GameConfig
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.envs import GridworldEnv, SilentBuilderEnv
 
 PLAIN, VECTOR, SILENT, VISUAL = IDS
-ENVIRONMENTS = trials.environments()
-FIELDS = {item.name for item in dataclasses.fields(GameConfig)}
-TEAM = {"architects", "builders", "sees", "hearers", "inventories"}
-OF_PAIRS = TEAM | {"rewards", "message_cost", "builder_can_ask"}
-OF_ARCHITECTS = {"turn_steps", "max_turns", "architect_sees", "max_message_length", "strict"}
-OF_GOALS = {"pov_size", "renderer", "controls", "select_and_place", "max_steps", "step_cost", "render_mode"}
-# What raises, by the beginning of the environment's name; the longest that fits counts.
-RAISES: dict[str, set[str]] = {
-    "raw_env": set(),
-    "parallel_env": {"turn_steps"},
-    "LiveGame": {"turn_steps", "builder_can_ask", "shaping", "shaping_scale"},
-    "VectorGame": {"chat", "strict"},
-    "VectorGame, in turns": {"chat", "strict"} | TEAM,
-    "VectorGame, team": {"chat", "strict", "turn_steps"},
-    **{f"{name}, recorded dialogue": OF_PAIRS | OF_ARCHITECTS for name in IDS},
-    **{f"{name}, live architect": OF_PAIRS for name in IDS},
-    "iglu_marl/LanguageGoal-v0": FIELDS - OF_GOALS,
-}
-
-
-def test_every_option_is_tried() -> None:
-    assert trials.TRIALS.keys() == FIELDS
-
-
-# `python -m benchmarks.options` tries all.
-SHORTER = [
-    kind
-    for kind in ENVIRONMENTS
-    if kind not in ("raw_env, team", "LiveGame, team")
-    and (kind.startswith(VECTOR) or "make_vec" not in kind)
-    and not kind.startswith(VISUAL)
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", SHORTER)
-def test_an_option_counts_or_raises(kind: str) -> None:
-    results = {name: trials.attempt(ENVIRONMENTS[kind], name) for name in trials.TRIALS}
-    expected = RAISES[max(filter(kind.startswith, RAISES), key=len)]
-    silent = {name for name, result in results.items() if result.outcome == "silent"}
-    assert silent <= {"max_wrong_cells", "pov_size", "renderer"}  # where nobody observes that
-    assert {name for name, result in results.items() if result.outcome == "raises"} == expected
-    assert all(f"{name} is " in results[name].detail for name in expected - TEAM)
-
-
 ALONE = {"architect": ScriptedArchitect()}
 
 

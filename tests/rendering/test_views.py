@@ -254,12 +254,6 @@ def test_videos(tmp_path, suffix):
     assert [entry.name for entry in tmp_path.iterdir()] == [f"film{suffix}"]
 
 
-def test_gif_keeps_time_and_loops(tmp_path):
-    with Image.open(write_video(tmp_path / "a.gif", frames(3), fps=10)) as image:
-        assert image.info["duration"] == 100
-        assert image.info["loop"] == 0
-
-
 def test_bad_videos_leave_nothing_behind(tmp_path):
     (tmp_path / "old.gif").write_bytes(b"precious")
     cases = [
