@@ -29,7 +29,6 @@ from iglu_marl.evaluation.metrics import bootstrap, interquartile_mean
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.recorded_env import RecordedEnv
 from iglu_marl.rendering.axes import axes_view
-from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
 from iglu_marl.tasks import RandomTasks, StructureTasks
 from iglu_marl.tasks.source import FiniteSource
 from iglu_marl.text import TextGame, TextGames, rewards
@@ -62,12 +61,6 @@ def test_odd_values_name_what_is_expected(
 ) -> None:
     with pytest.raises(error, match=message):
         call()
-
-
-@pytest.mark.parametrize("device", [-1, 1.5, "cuda", True, 10**9])
-def test_a_device_is_a_number(device: Any) -> None:
-    with pytest.raises(ConfigError, match=r"device is .*, expected an integer in 0\.\.255"):
-        OpenGLRenderer(device=device)
 
 
 def written(path: str) -> None:

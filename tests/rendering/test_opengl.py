@@ -270,18 +270,6 @@ def test_cuda_visible_devices(visible, numbers):
     assert [device.number for device in devices.preferred(some_devices(), visible)] == numbers
 
 
-def test_a_device_by_number(description):
-    listed = devices.list_devices()
-    with pytest.raises(RenderError, match=f"device is {len(listed)}, expected one of the {len(listed)}"):
-        OpenGLRenderer(device=len(listed)).render_grid(np.zeros((9, 11, 11)), POSE, (8, 8))
-    if listed:
-        chosen = OpenGLRenderer(PLAIN, device=0)
-        picture = chosen.render_grid(np.zeros((9, 11, 11)), POSE, (16, 16))
-        assert chosen.context.description.endswith("(device 0)")
-        assert (picture == paint_scenes(np.zeros((1, 9, 11, 11)), [POSE], (16, 16), lens=PLAIN)[0]).all()
-        chosen.close()
-
-
 # --- where there is none ---------------------------------------------------------------------------------------
 
 
@@ -314,14 +302,14 @@ def test_without_a_driver(description, monkeypatch):
     def refuse(**_):
         raise Exception("eglInitialize failed")  # as moderngl does
 
-    monkeypatch.setattr(renderer, "_open_contexts", {})
+    monkeypatch.setattr(renderer, "_context", None)
     monkeypatch.setattr(moderngl, "create_context", refuse)
     env = iglu_marl.parallel_env(renderer="opengl")
     with pytest.raises(
         RenderError, match=r"no OpenGL 3\.3 context.*device 0, libGL\.so\.1: eglInitialize failed"
     ):
         env.reset(seed=0)
-    assert renderer._open_contexts == {}
+    assert renderer._context is None
 
 
 def test_auto_is_the_painter(description, monkeypatch):

@@ -1,6 +1,6 @@
 """The renderers of `renderer="opengl"` and `renderer="auto"`: the builder's pictures, drawn off screen.
 
-All renderers of a process share one `SharedContext` per device, which is opened at the first picture and kept. It lives
+All renderers of a process share one `SharedContext`, which is opened at the first picture and kept. It lives
 in a thread of its own, so it does not disturb other libraries' contexts, and any thread may draw. It does not survive a
 fork: a process that is forked later cannot draw with OpenGL.
 """
@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.core.arguments import as_count
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
@@ -86,11 +85,12 @@ class _Worker(threading.Thread):
 
 
 class SharedContext:
-    """A context and the objects that draw in it, used through `draw`. `device` is None for the best one."""
+    """A context on the best device and the objects that draw in it, used through `draw`."""
 
-    def __init__(self, device: int | None) -> None:
+    def __init__(self) -> None:
         self._worker = _Worker()
-        self._drawer: _Drawer = self._worker.call(lambda: _Drawer(_candidates(device)))
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        self._drawer: _Drawer = self._worker.call(lambda: _Drawer(preferred(list_devices(), visible)))
 
     @property
     def description(self) -> str:
@@ -105,16 +105,6 @@ class SharedContext:
     def draw(self, grids: BlockGrid, poses: FloatArray, lens: Lens, colors: Colors, out: Frames) -> None:
         """Fill out uint8[k, height, width, 3] with k scenes, as `SceneRenderer.draw`."""
         self._worker.call(partial(self._drawer.draw, grids, poses, lens, colors, out))
-
-
-def _candidates(number: int | None) -> list[Device]:
-    """Return the devices to try, in order. Raises `RenderError` if EGL does not list the device of this number."""
-    devices = list_devices()
-    if number is None:
-        return preferred(devices, os.environ.get("CUDA_VISIBLE_DEVICES"))
-    if not 0 <= number < len(devices):
-        raise RenderError(f"device is {number}, expected one of the {len(devices)} that EGL lists")
-    return [devices[number]]
 
 
 class _Drawer:
@@ -268,15 +258,15 @@ def _unpack(pixels: Frames, out: Frames) -> None:
 
 
 _opening = threading.Lock()
-_open_contexts: dict[int | None, SharedContext] = {}
+_context: SharedContext | None = None
 _forked = False  # after a picture was drawn
 
 
 def _forget() -> None:
     """Start again after a fork, without touching the parent's contexts."""
-    global _forked, _opening
-    _forked = _forked or bool(_open_contexts)
-    _open_contexts.clear()
+    global _context, _forked, _opening
+    _forked = _forked or _context is not None
+    _context = None
     _opening = threading.Lock()
 
 
@@ -284,17 +274,18 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_forget)
 
 
-def _context_of(device: int | None) -> SharedContext:
-    """Return the open context of a device, or open it."""
+def _shared_context() -> SharedContext:
+    """Return the context of this process, opened at first use."""
+    global _context
     if _forked:
         raise RenderError(
             "this process was forked after OpenGL had drawn, which does not survive a fork: fork before anything is "
             "drawn, or start processes by spawn"
         )
     with _opening:
-        if device not in _open_contexts:
-            _open_contexts[device] = SharedContext(device)
-        return _open_contexts[device]
+        if _context is None:
+            _context = SharedContext()
+        return _context
 
 
 class OpenGLRenderer(SceneRenderer):
@@ -306,24 +297,20 @@ class OpenGLRenderer(SceneRenderer):
 
     Args:
         lens: used for all pictures.
-        device: a number of `list_devices()`; None = the first GPU that `CUDA_VISIBLE_DEVICES` allows, else any device.
 
     """
 
-    def __init__(self, lens: Lens = EYE_LENS, *, device: int | None = None) -> None:
-        if device is not None:
-            as_count("device", device, 0, 255)
+    def __init__(self, lens: Lens = EYE_LENS) -> None:
         load_library()
         super().__init__(lens)
-        self.device = device
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), device=self.device), (self.lens,)
+        return OpenGLRenderer, (self.lens,)
 
     @property
     def context(self) -> SharedContext:
         """The shared context, opened at first use. Raises `RenderError` if none can be made."""
-        return _open_contexts.get(self.device) or _context_of(self.device)
+        return _shared_context() if _context is None else _context
 
     def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
         """Fill `out` with scenes, as `SceneRenderer.draw`. Raises `RenderError` for OpenGL's errors."""
