@@ -116,7 +116,7 @@ _announced = False
 
 
 def _announce(where: str) -> None:
-    """Write one line to the error stream, if that is possible, before the first kernel is compiled."""
+    """Write one line to the error stream before the first kernel is compiled."""
     global _announced
     if not _announced and os.environ.get(PROGRESS_VARIABLE) != "0":
         with suppress(

@@ -121,7 +121,7 @@ def _results(
     stop: Callable[[], None],
     in_order: bool,
 ) -> Iterator[tuple[int, Result]]:
-    """Yield numbered results of a pool, with at most `at_once` jobs whose result was not yielded."""
+    """Yield numbered results of a pool, with at most `at_once` open jobs."""
     numbered, under_way = enumerate(jobs), dict[Future[Result], int]()
     ready: dict[int, Result] = {}
     following, fault = 0, None
@@ -184,7 +184,7 @@ def _in_processes(
 
 
 class _Process:
-    """The worker of a process of a pool, made for its first job, so that its errors are those of the job."""
+    """The worker of a process, made for its first job, so that its errors are the job's."""
 
     make: MakeWorker[Any, Any]
     is_stopped: IsStopped

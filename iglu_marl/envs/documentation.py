@@ -18,7 +18,7 @@ BUILDER: tuple[Kind, ...] = ("single", "instructed")
 def documented(
     *kinds: Kind, like: Iterable[Callable[..., Any]] = (), **defaults: Any
 ) -> Callable[[Documented], Documented]:
-    """Document a function or class: name its options in the signature, with their meanings in the docstring.
+    """Name the options of a function or class in its signature, and explain them in its docstring.
 
     Args:
         kinds: kinds of environments. Options that one of them has are listed.

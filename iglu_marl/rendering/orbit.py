@@ -92,7 +92,7 @@ _STYLES = (BlockStyle(), BlockStyle(edge=REMOVED), BlockStyle(edge_light=0.55))
 
 @lru_cache(maxsize=1)
 def color_table() -> Colors:
-    """Return the packed palette of these views: grid ids 6k + 1..6k + 6 have the k-th of `_STYLES`."""
+    """Return the packed palette: grid ids 6k + 1..6k + 6 have the k-th of `_STYLES`."""
     rgb = np.zeros((palette.FIRST_BLOCK + len(_STYLES) * 6 * palette.ENTRIES_PER_COLOR, 3), np.uint8)
     rgb[: palette.FIRST_BLOCK] = BACKGROUND, BOARD, _BOARD_LINE, _RIM, _RIM
     for color in range(1, 7):
