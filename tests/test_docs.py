@@ -50,11 +50,11 @@ from iglu_marl.cli import app
 from iglu_marl.const import id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
-from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.game.config import GameOptions
 from iglu_marl.game.effects import KINDS as GAMES
+from iglu_marl.game.effects import NEEDS
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.language.scene.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
@@ -452,7 +452,7 @@ def cell(value: Any) -> str:
 
 
 def spelled(space: gym.Space[Any]) -> str:
-    return cell(in_one_line(space))
+    return cell(environment_pages.spelled(space))
 
 
 def colours() -> list[list[str]]:
@@ -485,11 +485,10 @@ def effects() -> list[list[str]]:
 
 
 def needs() -> list[list[str]]:
-    """What options need to have an effect."""
+    """What else options need to have an effect."""
     options: dict[str, list[str]] = {}
-    for row in environment_pages.effect_rows():
-        if row[-1]:
-            options.setdefault(row[-1], []).append(row[0])
+    for name, (need, _) in NEEDS.items():
+        options.setdefault(need, []).append(f"`{name}`")
     return [[", ".join(names), need] for need, names in options.items()]
 
 
@@ -517,10 +516,10 @@ def config() -> list[list[str]]:
 
 def goal_options() -> list[list[str]]:
     """What language goals take besides the fields of `GameConfig`, and its fields that have another name there."""
-    taken = inspect.signature(make_language_goal).parameters.values()
-    older = [one for one in taken if one.name in SPELLINGS]
-    own = [one for one in taken if one.name not in GameOptions.__annotations__ and one not in older]
-    return [[cell(one.name), cell(repr(one.default))] for one in (*own, *older)]
+    taken = inspect.signature(make_language_goal).parameters
+    own = {name: one.default for name, one in taken.items() if name not in GameOptions.__annotations__}
+    older = {name: taken[name if name in taken else ours].default for name, ours in SPELLINGS.items()}
+    return [[cell(name), cell(repr(default))] for name, default in {**own, **older}.items()]
 
 
 def measured() -> list[list[str]]:

@@ -22,8 +22,8 @@ from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.observed import observed_grid
 from iglu_marl.rendering.moment import moment_of
-from iglu_marl.rendering.ui.composed import game_views
-from iglu_marl.rendering.ui.screens import BuilderView, builder_screen, onlooker_screen
+from iglu_marl.rendering.ui.composed import frame_layers
+from iglu_marl.rendering.ui.screens import BuilderView, builder_screen
 from iglu_marl.rendering.ui.widgets import Pairs
 
 MOUSE_DEG = 0.14  # turn per pixel
@@ -103,8 +103,8 @@ class WindowBuilder(BuilderBase):
         episode = env.unwrapped.episode
         title = "Complete!" if episode.ended[0] else "Out of steps."
         moment = moment_of(episode)
-        views = game_views(**{**moment, "status": {**moment["status"], "title": f"{title}  Enter leaves."}})
-        self.cockpit.show_end(lambda size: onlooker_screen(*views, size))
+        moment["status"]["title"] = f"{title}  Enter leaves."
+        self.cockpit.show_end(lambda size: frame_layers(moment, size))
 
     def close(self) -> None:
         """Close the window."""

@@ -46,7 +46,6 @@ from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.envs.wrappers import align, discretize
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.config import GameConfig
-from iglu_marl.game.effects import Kind
 from iglu_marl.tasks import TaskSource
 from iglu_marl.tasks.source import FiniteSource
 
@@ -302,16 +301,14 @@ def builder_env(
     fields = {"builder_sees": seen, **(fields or {})}
     chosen: dict[str, Any] = {"target_in_obs": "target" in shown}
     batch, own = ({}, options) if num_envs is None else split_options(options)
-    kind: Kind = "single"
     if level.is_live and not alone:
         speaker = partial(
             factory(level.architects[split][0], Role.ARCHITECT),
             parallel_env(level.config(split)),
         )
         chosen["architect"] = speaker()
-        kind = "instructed"
         batch["make_architect"] = speaker
-    env = GridworldEnv(config=level.config(split, **fields).for_view(kind), **chosen, **own)
+    env = GridworldEnv(config=level.config(split, **fields), **chosen, **own)
     env.hide_infos()
     return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)
 

@@ -118,5 +118,5 @@ def reference_env(level: Level, split: Any) -> Any:
     """Return the level's game with the observations and actions that scripted builders need."""
     sees = tuple(name for name in dict.fromkeys((*level.sees, "grid", "pose", "dialog")) if name != "pov")
     if level.is_pair or level.is_live:
-        return parallel_env(level.config(split, builder_sees=sees).for_view("parallel"))
+        return parallel_env(level.config(split, builder_sees=sees))
     return builder_env(level, split, sees=(*sees, *(("target",) * level.sees_target)))

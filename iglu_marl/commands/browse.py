@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
-from iglu_marl.commands.options import Json, Overwrite, PackPath, Structures, output_folder
+from iglu_marl.commands.options import Json, PackPath, Structures, output_folder
 from iglu_marl.commands.output import print_json, text_console
 
 
@@ -15,7 +15,6 @@ def browse(
     output: Annotated[Path, output_folder("Output folder.")] = Path("corpus"),
     path: PackPath = None,
     structure: Structures = None,
-    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Write a corpus as a folder of web pages that search all utterances and replay each session.
@@ -35,7 +34,6 @@ def browse(
         output,
         path=path,
         structures=structure or (),
-        overwrite=overwrite,
         progress=False if as_json else None,
     )
     if not print_json(as_json, facts):

@@ -237,7 +237,6 @@ PackPath = Annotated[
 Structures = Annotated[
     list[str] | None, Option(help="Structure of a dataset, such as C7; may be repeated. Default: all.")
 ]
-Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing pages.")]
 
 # the game in the browser
 GamesFolder = Annotated[Path, Option("--folder", help="Folder of the recorded games.")]

@@ -30,7 +30,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "a recording": frozenset(("episode",)),
     "a session": frozenset(("data",)),
     "a file's structure": frozenset(("width",)),
-    "a structure": frozenset(("view", "before", "width", "tasks", "data")),
+    "a structure": frozenset(("view", "width", "tasks", "data")),
 }
 SESSION = re.compile(r"B\d+-A\d+-C\d+-\d+")  # a name in the Minecraft Dialogue Corpus
 
@@ -63,11 +63,8 @@ def show(
         str | None,
         opt.choice(
             *("sheet", "orbit", "top", "layers"),
-            about="kind of a structure's picture. Default: sheet",
+            about="kind of a structure's picture. Default: sheet; orbit for a turn: its start, and what to change",
         ),
-    ] = None,
-    before: Annotated[
-        str | None, Option(help="A structure: draw before, after and difference. For a turn: its start.")
     ] = None,
     width: Annotated[
         int | None,
@@ -89,7 +86,6 @@ def show(
     kind = _kind_of(source, output)
     given: dict[str, Any] = {
         "view": view,
-        "before": before,
         "width": width,
         "tasks": tasks,
         "data": data,
@@ -117,7 +113,7 @@ def show(
     elif kind == "a file's structure":
         facts = _draw_import(source, output, width)
     else:
-        facts = _draw(source, output, view or "sheet", before, width, tasks, data)
+        facts = _draw(source, output, view, width, tasks, data)
     facts["file"] = str(output)
     if not print_json(as_json, facts):
         shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items() if key != "file")
@@ -162,8 +158,8 @@ def _film(source: str, data: Path | None) -> Film:
     return films.film_of_world_file(*films.load_world_file(source, data))
 
 
-def _pictures_of(name: str, tasks: str | None, data: Path | None) -> tuple[str, BlockGrid, BlockGrid, str]:
-    """Return the title, start and target of a structure or task, and the instruction of a turn."""
+def _pictures_of(name: str, tasks: str | None, data: Path | None) -> tuple[str, BlockGrid, BlockGrid]:
+    """Return the title, start and target of a structure or task."""
     from iglu_marl.commands.task_selection import all_tasks, find_structure
     from iglu_marl.tasks import StructureTasks
     from iglu_marl.tasks.named import as_source
@@ -172,15 +168,15 @@ def _pictures_of(name: str, tasks: str | None, data: Path | None) -> tuple[str, 
         found = all_tasks(tasks)
         opt.expect_one_of("SOURCE", name, found)
         task: Task = found[name]
-        return name, task.start_grid, task.target_grid, task.instruction
+        return name, task.start_grid, task.target_grid
     title, grid = find_structure(name, tasks, data)
-    return title, np.zeros_like(grid), grid, ""
+    return title, np.zeros_like(grid), grid
 
 
 def _draw_import(source: str, output: Path, width: int | None) -> dict[str, Any]:
-    """Draw the structure of a file beside that in the game."""
-    from iglu_marl.rendering import write_png
-    from iglu_marl.rendering.voxels import IMPORT_SIZE, import_sheet
+    """Draw the structure of a file as it is in the game."""
+    from iglu_marl.rendering import contact_sheet, write_png
+    from iglu_marl.rendering.sheets import SHEET_SIZE
     from iglu_marl.tasks.imported import FITS, fitted
     from iglu_marl.tasks.voxel_files import read_voxels
 
@@ -188,9 +184,9 @@ def _draw_import(source: str, output: Path, width: int | None) -> dict[str, Any]
     opt.expect("SOURCE", source, fit in FITS, f"FILE, or FILE: with one of {', '.join(FITS)}")
     model = read_voxels(file)
     grid = fitted(model, fit)  # type: ignore[arg-type]
-    high, wide = IMPORT_SIZE
+    high, wide = SHEET_SIZE
     size = (high, wide) if width is None else (round(high * width / wide), width)
-    write_png(output, import_sheet(model.cells, model.colors, grid, title=model.name, size=size))
+    write_png(output, contact_sheet(grid, title=model.name, size=size))
     facts: dict[str, Any] = {"title": model.name, "blocks_in_file": len(model.cells), "size": model.size}
     facts["blocks"] = int((grid != 0).sum())
     if model.unknown:
@@ -199,38 +195,21 @@ def _draw_import(source: str, output: Path, width: int | None) -> dict[str, Any]
 
 
 def _draw(
-    name: str,
-    output: Path,
-    view: str,
-    before: str | None,
-    width: int | None,
-    tasks: str | None,
-    data: Path | None,
+    name: str, output: Path, view: str | None, width: int | None, tasks: str | None, data: Path | None
 ) -> dict[str, Any]:
-    """Draw a structure, or the difference that a turn or two structures make."""
+    """Draw a structure, or what a turn changes."""
     from iglu_marl.rendering import orbit, sheets, top_down, write_png
 
-    title, start, grid, instruction = _pictures_of(name, tasks, data)
-    if before is not None:
-        old, start = _pictures_of(before, tasks, data)[::2]
-        title, instruction = f"{old} to {title}", ""
+    title, start, grid = _pictures_of(name, tasks, data)
     views: dict[str, Any] = {
-        "sheet": (partial(sheets.contact_sheet, title=title), sheets.SHEET_SIZE),
-        "orbit": (partial(orbit.orbit_view, smoothing=3), (640, 640)),
-        "top": (top_down.top_view, (640, 640)),
-        "layers": (top_down.layers_view, (640, 960)),
+        "sheet": (partial(sheets.contact_sheet, grid, title=title), sheets.SHEET_SIZE),
+        "orbit": (partial(orbit.orbit_view, start, ghost=grid, smoothing=3), (640, 640)),
+        "top": (partial(top_down.top_view, grid), (640, 640)),
+        "layers": (partial(top_down.layers_view, grid), (640, 960)),
     }
-    differs = before is not None or bool(start.any())
-    draw, (high, wide) = views[view]
-    if differs and view == "sheet":
-        draw, (high, wide) = (
-            partial(sheets.change_sheet, start, title=title, caption=instruction),
-            sheets.CHANGE_SIZE,
-        )
+    if not start.any():
+        views["orbit"] = partial(orbit.orbit_view, grid, smoothing=3), (640, 640)
+    draw, (high, wide) = views[view or ("orbit" if start.any() else "sheet")]
     size = (high, wide) if width is None else (round(high * width / wide), width)
-    write_png(output, draw(grid, size=size))
-    facts: dict[str, Any] = {"title": title, "blocks": int((grid != 0).sum())}
-    if differs:
-        change = top_down.change_of(start, grid)
-        facts |= {key: int(mask.sum()) for key, mask in change._asdict().items()}
-    return facts
+    write_png(output, draw(size=size))
+    return {"title": title, "blocks": int((grid != 0).sum())}

@@ -84,7 +84,7 @@ def rehearse(
         with text_console(as_json).status("Rehearsing"):
             report, store = run_rehearsal(study, folder, structures, crowd)
         if output is not None:
-            with new_folder(output, marker="participants.csv", private=True) as made:
+            with new_folder(output, private=True) as made:
                 export_study(store, study.name, folder, made)
         store.close()
     if not print_json(as_json, report):
@@ -168,7 +168,7 @@ def export(
     study, store = open_study(file, db, folder)
     from iglu_marl.web.exporting import export_study, write_datasets
 
-    with new_folder(output, marker="participants.csv", private=True) as made:
+    with new_folder(output, private=True) as made:
         recordings, counts = export_study(store, study.name, folder, made, upstream)
     store.close()
     text_console().print(f"{output} has {len(recordings)} recordings.")

@@ -156,39 +156,16 @@ def _sync_folder(path: Path) -> None:
             os.close(folder)
 
 
-def _recovered(folder: Path) -> Path:
-    """Undo what a killed `new_folder` has left, with a warning. Return where it puts the old folder aside."""
-    aside = folder.with_name(f".{folder.name}.old") if folder.name else folder / ".old"
-    if not aside.exists():
-        return aside
-    if folder.exists():
-        shutil.rmtree(aside, ignore_errors=True)
-    else:
-        aside.rename(folder)
-    warnings.warn(f"a process was killed while it replaced {folder}, which is whole again", stacklevel=4)
-    return aside
-
-
 @contextlib.contextmanager
 def new_folder(
-    path: str | os.PathLike[str],
-    *,
-    overwrite: bool | None = None,
-    marker: str,
-    holds: str = "",
-    private: bool = False,
-    error: type[IgluMarlError] = DataError,
+    path: str | os.PathLike[str], *, private: bool = False, error: type[IgluMarlError] = DataError
 ) -> Iterator[Path]:
     """Yield a temporary folder beside `path`. Move it there at the end, or remove it after an error.
 
-    The old folder is renamed, and deleted when the new one has its name. What a killed process has left is undone by
-    the next call, with a warning. A process that was forked inside leaves the folder to its parent.
+    A process that was forked inside leaves the folder to its parent.
 
     Args:
         path: a folder that is missing or empty.
-        overwrite: whether to replace a folder that has a file `marker` with the text `holds`; None: not offered.
-        marker: name of a file that identifies a folder of this kind.
-        holds: text in it.
         private: whether only its owner may read it.
         error: raised for a folder in use, and instead of an `OSError`.
 
@@ -196,19 +173,9 @@ def new_folder(
     folder = usable_path(path, error, named=False)
     if folder.exists() and not folder.is_dir():
         raise error(f"{folder} is a file, expected a folder")
-    try:
-        aside = _recovered(folder)
-    except OSError as fault:
-        raise error(f"{folder} cannot be written: {error_reason(fault)}") from fault
     if folder.is_dir() and any(folder.iterdir()):
-        if not overwrite:
-            choice = "" if overwrite is None else ", or overwrite=True"
-            raise error(f"{folder} is not empty; choose another folder{choice}")
-        found = folder / marker
-        if not found.is_file() or holds not in found.read_text(encoding="utf-8", errors="replace"):
-            what = f"has no {marker}" + (f" with {holds!r}" if holds else "")
-            raise error(f"{folder} {what}: it is not overwritten, since it may be something else")
-    owner, moved = os.getpid(), False
+        raise error(f"{folder} is not empty; choose another folder")
+    owner = os.getpid()
     beside = usable_path(folder, error).with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
     try:
         beside.parent.mkdir(parents=True, exist_ok=True)
@@ -216,18 +183,14 @@ def new_folder(
         yield beside
         if os.getpid() == owner:
             if folder.exists():
-                os.replace(folder, aside)
-                moved = True
+                folder.rmdir()
             os.replace(beside, folder)
             _sync_folder(folder.parent)
     except OSError as fault:
         raise error(f"{folder} cannot be written: {error_reason(fault)}") from fault
     finally:
         if os.getpid() == owner:
-            if moved and not folder.exists():
-                os.replace(aside, folder)
-            for rest in (beside, aside) if moved else (beside,):
-                shutil.rmtree(rest, ignore_errors=True)
+            shutil.rmtree(beside, ignore_errors=True)
 
 
 def write_text(

@@ -5,7 +5,7 @@ folder belongs to one state of all kernel files, and is named by their digest. S
 files. Nothing is written beside the sources.
 
 The folders are in the user's cache folder, or under `NUMBA_CACHE_DIR`. Without a cache, kernels are compiled in every
-process. While kernels are compiled, a terminal shows the progress, and any other error stream gets one line.
+process. Before the first one is compiled, a line says so on the error stream.
 """
 
 from __future__ import annotations
@@ -112,52 +112,19 @@ class _Locator(caching.InTreeCacheLocator):
         return f"{kernel_files()[self._py_file].replace('/', '.')}-{self._lineno}"
 
 
-class _Progress:
-    """What the error stream shows while kernels are compiled: a count on a terminal, which is cleared, or one line."""
-
-    def __init__(self) -> None:
-        self._open = self._done = 0
-        self._text = ""
-        self._counts: bool | None = None  # decided at the first kernel
-
-    def begin(self, kept: bool) -> None:
-        """Count a kernel that is not in the cache, perhaps one that another calls. kept: whether it will be."""
-        self._open += 1
-        if self._counts is None:
-            how = "once for this version" if kept else "in every process: no cache folder can be written"
-            self._text = f"iglu_marl: compiling kernels, {how}"
-            wanted = os.environ.get(PROGRESS_VARIABLE) != "0"
-            self._counts = wanted and _is_terminal()
-            if wanted and not self._counts:
-                _write(f"{self._text} (up to half a minute)\n")
-        self._count()
-
-    def end(self) -> None:
-        """Count a kernel as compiled."""
-        self._open, self._done = max(0, self._open - 1), self._done + 1
-        self._count()
-
-    def _count(self) -> None:
-        if self._counts:
-            _write(f"\r{self._text} ({self._done} done)" if self._open else "\r\x1b[K")
+_announced = False
 
 
-def _is_terminal() -> bool:
-    """Whether the error stream is a terminal. It may be missing, closed, or an object of the user's."""
-    try:
-        return sys.stderr.isatty()
-    except (AttributeError, OSError, ValueError):
-        return False
-
-
-def _write(text: str) -> None:
-    """Write to the error stream, if that is possible."""
-    with suppress(AttributeError, OSError, ValueError):
-        sys.stderr.write(text)
-        sys.stderr.flush()
-
-
-_progress = _Progress()
+def _announce(where: str) -> None:
+    """Write one line to the error stream before the first kernel is compiled."""
+    global _announced
+    if not _announced and os.environ.get(PROGRESS_VARIABLE) != "0":
+        with suppress(
+            AttributeError, OSError, ValueError
+        ):  # it may be missing, closed, or an object of the user's
+            sys.stderr.write(f"iglu_marl: compiling kernels, {where} (up to half a minute)\n")
+            sys.stderr.flush()
+    _announced = True
 
 
 class _Result(caching.CompileResultCacheImpl):
@@ -178,7 +145,7 @@ class _KernelCache(caching.FunctionCache):
             with suppress(OSError):
                 self.flush()
         if loaded is None:
-            _progress.begin(kept=True)
+            _announce("once for this version")
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -190,14 +157,10 @@ class _KernelCache(caching.FunctionCache):
                 super().save_overload(sig, data)
         except (OSError, NotImplementedError) as error:  # a full disk, or one without locks
             _log.info("%s is not cached: %s", self._name, error)
-        _progress.end()
 
 
 class _NoCache(caching.NullCache):
     """No cache, where none can be written."""
 
     def load_overload(self, sig: Any, target_context: Any) -> None:
-        _progress.begin(kept=False)
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        _progress.end()
+        _announce("in every process: no cache folder can be written")

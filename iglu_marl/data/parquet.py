@@ -98,7 +98,7 @@ def write_parquet(
     frames = {"tasks": task_frame(source), "utterances": utterance_frame(source)}
     if not len(frames["tasks"]):
         raise DataError(f"there is no task to write to {path}, expected at least one")
-    with new_folder(path, marker=CARD) as folder:
+    with new_folder(path) as folder:
         for name, frame in frames.items():
             frame.to_parquet(folder / f"{name}.parquet", engine="pyarrow", index=False)
         (folder / CARD).write_text(_card(source, info), encoding="utf-8", newline="")

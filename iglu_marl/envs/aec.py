@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.base import EnvState
-from iglu_marl.envs.documentation import documented
+from iglu_marl.envs.documentation import PAIR, documented
 from iglu_marl.envs.two_agent import BUILDER, METADATA, TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.effects import Setting
@@ -33,7 +33,7 @@ class _View(NamedTuple):
     by_agent: dict[str, dict[str, Any]]
 
 
-@documented
+@documented(*PAIR)
 class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
     """Architects and builders take turns of variable length (PettingZoo AEC)."""
 
@@ -115,13 +115,13 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self.infos = {agent: dict(info) for agent, info in self.infos.items()}
 
 
-@documented
+@documented(*PAIR)
 def raw_env(config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> AECGame:
     """Return the bare AEC environment, without any wrapper."""
     return AECGame(config, **options)
 
 
-@documented
+@documented(*PAIR)
 def env(
     config: GameConfig | str | None = None, **options: Unpack[GameOptions]
 ) -> AECEnv[str, dict[str, Any], Any]:

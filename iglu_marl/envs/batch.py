@@ -281,13 +281,9 @@ class Batch:
     def _read_poses(self, pose: Any) -> Array:
         """Return where the builders start, float64 [count, team, 5].
 
-        pose: of one game (see `as_start`), or a list of these, one for each world. In a dict by builder, the values may
-        be lists, too.
+        pose: of one game (see `as_start`), or a list of these, one for each world.
         """
         read = self.setup.read_start
-        if isinstance(pose, Mapping) and any(map(is_several, pose.values())):
-            columns = {name: self._by_world(poses) for name, poses in pose.items()}
-            pose = [{name: poses[world] for name, poses in columns.items()} for world in range(self.count)]
         flat = is_several(pose) and not any(isinstance(one, Mapping) or is_several(one) for one in pose)
         if flat and self.count == self.team > 1:
             raise PoseError(
@@ -296,18 +292,12 @@ class Batch:
             )
         if not is_several(pose):
             return np.broadcast_to(np.array(read(pose), np.float64), (self.count, self.team, 5))
-        return np.array([read(start) for start in self._by_world(pose)], np.float64)
-
-    def _by_world(self, poses: Any) -> Any:
-        """Return poses by world, of a list or of one pose."""
-        if not is_several(poses):
-            return [poses] * self.count
-        if len(poses) != self.count:
+        if len(pose) != self.count:
             by_name = "; poses of builders are given by name" if self.team > 1 else ""
             raise PoseError(
-                f"there are {len(poses)} poses, expected one, or one for each of {self.count} worlds{by_name}"
+                f"there are {len(pose)} poses, expected one, or one for each of {self.count} worlds{by_name}"
             )
-        return poses
+        return np.array([read(start) for start in pose], np.float64)
 
     def rows_of(self, chosen: Indices) -> Indices:
         """Return the rows of the builders in these episodes, one after the other."""

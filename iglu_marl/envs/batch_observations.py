@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -121,50 +120,9 @@ def shown_space(space: spaces.Space[Any], obs_spec: BatchObsSpec) -> spaces.Dict
     return spaces.Dict(parts)
 
 
-class Copies:
-    """Copies of arrays in memory that is reused when nothing else refers to it.
-
-    The system clears new memory, which takes as long as copying for large arrays. views: what is copied, where it stays
-    the same. A copy of this object has neither.
-    """
-
-    LARGE, KEPT = 1 << 20, 4  # bytes; arrays for one source
-
-    def __init__(self) -> None:
-        self._kept: dict[str, list[Array]] = {}
-        self.views: dict[str, Any] | None = None
-
-    def of(self, values: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return copies of the arrays in nested dicts; `name` identifies the source."""
-        large = self.LARGE
-        return {
-            key: value.copy()
-            if type(value) is np.ndarray and value.nbytes < large
-            else self.of(value, f"{name}/{key}")
-            if isinstance(value, dict)
-            else self._large(value, f"{name}/{key}")
-            for key, value in values.items()
-        }
-
-    def _large(self, values: Any, name: str) -> Any:
-        if values.nbytes < self.LARGE or values.dtype == object:
-            return values.copy()
-        kept = self._kept.setdefault(name, [])
-        for number in range(len(kept)):
-            if getrefcount(kept[number]) <= _NOBODY_ELSE and kept[number].shape == values.shape:
-                np.copyto(kept[number], values)
-                return kept[number]
-        copy = values.copy()
-        if len(kept) < self.KEPT:
-            kept.append(copy)
-        return copy
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_kept": {}, "views": None}  # a copy of an environment has memory of its own
-
-
-_HELD = [object()]
-_NOBODY_ELSE = getrefcount(_HELD[0])  # of an object that only one list refers to
+def copied(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return copies of the arrays in nested dicts."""
+    return {key: copied(value) if isinstance(value, dict) else value.copy() for key, value in values.items()}
 
 
 def final_infos(views: Mapping[str, Any], infos: Mapping[str, Any], over: Array) -> dict[str, Any]:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -22,7 +23,7 @@ from iglu_marl.core.errors import ConfigError, LanguageError, StateError
 from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
 from iglu_marl.envs.base import EnvCore, EnvState
-from iglu_marl.envs.documentation import goal_documented, spelled
+from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.chat import ChatText
@@ -118,31 +119,14 @@ def goal_spaces(form: GoalForm | None, codec: TemplateCodec, goals: int) -> dict
     return {}
 
 
-def observation_rows() -> list[tuple[str, str, str]]:
-    """Return key, condition and space of each possible observation."""
-    where: dict[tuple[str, str], list[str]] = {}
-    for obs_type in OBS_TYPES:
-        for key, space in goal_observer(GameConfig(), obs_type).space.items():
-            where.setdefault((key, spelled(space)), []).append(f"obs_type={obs_type!r}")
-    rows = [
-        (key, "always" if len(when) == len(OBS_TYPES) else " or ".join(when), space)
-        for (key, space), when in sorted(where.items())
-    ]
-    for form in get_args(GoalForm):
-        for key, space in goal_spaces(form, TemplateCodec(), 1).items():
-            name = "MultiBinary(len(goals))" if isinstance(space, spaces.MultiBinary) else spelled(space)
-            rows.append((key, f"goal_in_obs={form!r}", name))
-    return rows
-
-
 def _check_rewards(config: GameConfig) -> None:
     """Raise `ConfigError` for options of the reward of a target, which a goal replaces."""
-    setting = Setting("goal", "LanguageGoal")
-    for name in config._chosen("single"):
-        why = config.idle_reason(name, setting)
-        if why is not None and why.endswith(NO_TARGET["goal"]):
+    for item in dataclasses.fields(config):
+        value = getattr(config, item.name)
+        if item.metadata["without"].get("goal") == NO_TARGET["goal"] and value != item.default:
             raise ConfigError(
-                f"{name} is {getattr(config, name)!r:.80}, expected its default in LanguageGoal: it has {why}"
+                f"{item.name} is {value!r:.80}, expected its default in LanguageGoal: it has no effect there; "
+                f"use {NO_TARGET['goal']}"
             )
 
 
@@ -586,7 +570,7 @@ def _in_our_names(options: Mapping[str, Any], **given: Any) -> dict[str, Any]:
     return read
 
 
-@goal_documented(observation_rows(), SPELLINGS, max_steps=200)
+@documented("goal", max_steps=200)
 def make_language_goal(
     obs_type: ObsType = "direct",
     *,
@@ -621,8 +605,7 @@ def make_language_goal(
     fields = {"max_steps": 200, **_in_our_names(options, action_space=action_space)}
     encoding = fields.pop("action_space", "walking")
     encoding = "cells" if isinstance(encoding, str) and encoding == "perfect" else encoding
-    setting = Setting("goal", "LanguageGoal-v0", sees=("pov",) if obs_type == "image" else ())
-    config = GameConfig.read(setting, None, {**fields, "controls": encoding})
+    config = GameConfig.read(Setting("goal", "LanguageGoal-v0"), None, {**fields, "controls": encoding})
     env = SingleAgentEnv(
         config, config.make_controls(can_yield=False), lambda episode: goal_observer(episode.config, obs_type)
     )

@@ -17,7 +17,7 @@ from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.core.grid import cells_of, grid_to_blocks, index_of
 from iglu_marl.envs.base import EnvState
-from iglu_marl.envs.documentation import documented
+from iglu_marl.envs.documentation import PAIR, documented
 from iglu_marl.envs.two_agent import BUILDER, TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.effects import Setting
@@ -147,7 +147,7 @@ def _rounded(plain: Any) -> Any:
     return [_rounded(part) for part in plain] if isinstance(plain, list) else round(plain, 4)
 
 
-@documented
+@documented(*PAIR)
 class LiveGame(TwoAgentGame):
     """Architects and builders act in real time: `tick` advances the game by a builder step (0.05 s).
 

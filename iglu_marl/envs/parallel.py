@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.base import EnvState
-from iglu_marl.envs.documentation import documented
+from iglu_marl.envs.documentation import PAIR, documented
 from iglu_marl.envs.two_agent import TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.effects import Setting
@@ -26,7 +26,7 @@ class _View(NamedTuple):
     agents: tuple[str, ...]
 
 
-@documented
+@documented(*PAIR)
 class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     """Architects and builders act at the same time (PettingZoo parallel); `turn_steps` is 1 here."""
 
@@ -82,7 +82,7 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
         self.agents = list(self._setup.set_state(state, _View).agents)
 
 
-@documented
+@documented(*PAIR)
 def parallel_env(config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> ParallelGame:
     """Return the parallel environment: both act in every step; `turn_steps` is always 1."""
     return ParallelGame(config, **options)

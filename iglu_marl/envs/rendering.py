@@ -32,14 +32,12 @@ class RenderWindow:
 
     def show(self, episode: Episode) -> None:
         """Show the episode, and handle the window's events."""
-        from iglu_marl.rendering.ui.composed import game_views
-        from iglu_marl.rendering.ui.screens import onlooker_screen
+        from iglu_marl.rendering.ui.composed import frame_layers
 
         window = self.window
         if not window.closed:
             window.open()
-            views = game_views(**moment_of(episode))
-            window.draw(onlooker_screen(*views, window.size))
+            window.draw(frame_layers(moment_of(episode), window.size))
             window.pump()
 
     def close(self) -> None:

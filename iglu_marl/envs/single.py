@@ -18,7 +18,7 @@ from typing_extensions import Unpack
 
 from iglu_marl.core.arguments import check_flags
 from iglu_marl.core.controls import Controls, ControlsName
-from iglu_marl.core.conventions import OWN, SILENT_BUILDER_2021
+from iglu_marl.core.conventions import OWN
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE
@@ -29,7 +29,8 @@ from iglu_marl.core.worlds import Pose
 from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvCore, EnvState, draw_view
 from iglu_marl.envs.batch import Batch
 from iglu_marl.envs.batch_observations import BatchObsSpec
-from iglu_marl.envs.documentation import builder_documented
+from iglu_marl.envs.documentation import BUILDER as BUILDERS
+from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.agent import Agent, begin
 from iglu_marl.game.config import GameConfig, GameOptions
@@ -383,7 +384,7 @@ PICTURE_SIGHTS = ("pov", "inventory", "compass", "dialog")
 STATE_SIGHTS = ("inventory", "compass", "dialog", "pose", "grid")
 
 
-@builder_documented(gridworld_observer, OWN, "walking")
+@documented(*BUILDERS, controls="walking")
 class GridworldEnv(SingleAgentEnv):
     """`IGLUGridworld-v0` (IGLU 2022), and with `default_sees=STATE_SIGHTS` `IGLUGridworldVector-v0`.
 
@@ -432,7 +433,8 @@ class GridworldEnv(SingleAgentEnv):
             "single" if architect is None else "instructed",
             f"IGLUGridworld{'-v0' if 'pov' in default_sees else 'Vector-v0'}"
             f" with a {'recorded dialogue' if architect is None else 'live architect'}",
-            besides=("target_egocentric",) * target_egocentric + ("target_grid",) * target_in_obs,
+            target_in_obs=target_in_obs,
+            besides=("target_egocentric",) * target_egocentric,
             aliases={} if render_size is None else {"pov_size": "render_size"},
         )
         sights = {"render": (render, True, ("pov",)), "vector_state": (vector_state, True, ("pose", "grid"))}
@@ -467,7 +469,7 @@ class GridworldEnv(SingleAgentEnv):
         super().__init__(config, controls, observer, architect=architect)
 
 
-@builder_documented(silent_builder_observer, SILENT_BUILDER_2021, "human-level")
+@documented(*BUILDERS, controls="human-level")
 class SilentBuilderEnv(SingleAgentEnv):
     """`IGLUSilentBuilder-v0` and, with `default_sees=PICTURE_SIGHTS`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
 

@@ -129,12 +129,12 @@ class TwoAgentGame(SpacesByAgent):
     """Rewards of the last step without shaping, by agent; None where they are the rewards."""
     _shaping: Mapping[str, float] = {}  # in the last step, by builder
 
-    def _set_up(self, config: GameConfig, teams: bool = True) -> None:
+    def _set_up(self, config: GameConfig) -> None:
         self.config = config
         agents = self.possible_agents = list(config.agents)
         self.render_mode = config.render_mode
         self._setup = EnvCore(
-            config, config.make_controls(can_yield=True), partial(default_tasks, "structures"), teams
+            config, config.make_controls(can_yield=True), partial(default_tasks, "structures"), teams=True
         )
         episode = self._episode = self._setup.episode
         chat, architects, builders = episode.chat, agents[: config.architects], agents[config.architects :]

@@ -25,8 +25,9 @@ from iglu_marl.core.kernels.sights import Sights
 from iglu_marl.core.kernels.step import speak_at
 from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
-from iglu_marl.envs.batch_observations import Copies, batched, final_infos, shown_space
-from iglu_marl.envs.documentation import batch_documented
+from iglu_marl.envs.batch_observations import batched, copied, final_infos, shown_space
+from iglu_marl.envs.documentation import BUILDER as BUILDERS
+from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.single import (
     MAX_ARCHITECT_SEED,
     GridworldEnv,
@@ -148,7 +149,8 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         self.render_mode = prototype.render_mode
         self.config = prototype.config
         self.copy, self.info_keys = copy, (*info_keys, *("shaping",) * bool(self.config.shaping))
-        self._prototype, self._copies = prototype, Copies()
+        self._prototype = prototype
+        self._cached_views: Observations | None = None
         space = prototype.observation_space
         assert isinstance(space, spaces.Dict)
         keys = space.spaces
@@ -244,9 +246,12 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
 
     def _views(self) -> Observations:
         """Return the observations as views of the batch's arrays, which stay where they are."""
-        if self._copies.views is None:
-            self._copies.views = self._new_views()
-        return dict(self._copies.views)
+        if self._cached_views is None:
+            self._cached_views = self._new_views()
+        return dict(self._cached_views)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cached_views": None}  # of this object's arrays
 
     def _new_views(self) -> Observations:
         batch, shown, count = self._batch, self._batch.shown, self.num_envs
@@ -267,7 +272,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         return {key: views[key] for key in space.spaces}
 
     def _observations(self) -> Observations:
-        return self._copies.of(self._views(), "") if self.copy else self._views()
+        return copied(self._views()) if self.copy else self._views()
 
     def _infos(self) -> dict[str, Any]:
         infos: dict[str, Any] = {}
@@ -384,12 +389,12 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     return ours, theirs
 
 
-@batch_documented(BuilderVectorEnv, GridworldEnv)
+@documented(*BUILDERS, like=(BuilderVectorEnv, GridworldEnv))
 class GridworldVectorEnv(BuilderVectorEnv):
     """`IGLUGridworld-v0` and `IGLUGridworldVector-v0` in many worlds.
 
     Takes the options of `GridworldEnv` and of `BuilderVectorEnv`. Actions and observations have a first axis of
-    num_envs; the tables are of one world, but for grid_dtype and pov_layout.
+    num_envs.
     """
 
     def __init__(self, num_envs: int = 1, **options: Unpack[GridworldVectorOptions]) -> None:
@@ -397,12 +402,12 @@ class GridworldVectorEnv(BuilderVectorEnv):
         super().__init__(GridworldEnv(**theirs), num_envs, **ours)
 
 
-@batch_documented(BuilderVectorEnv, SilentBuilderEnv)
+@documented(*BUILDERS, like=(BuilderVectorEnv, SilentBuilderEnv))
 class SilentBuilderVectorEnv(BuilderVectorEnv):
     """`IGLUSilentBuilder-v0` and `IGLUSilentBuilderVisual-v0` in many worlds.
 
     Takes the options of `SilentBuilderEnv` and of `BuilderVectorEnv`. Actions and observations have a first axis of
-    num_envs; the tables are of one world, but for grid_dtype and pov_layout.
+    num_envs.
     """
 
     def __init__(self, num_envs: int = 1, **options: Unpack[SilentBuilderVectorOptions]) -> None:

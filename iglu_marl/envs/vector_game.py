@@ -26,8 +26,8 @@ from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.aec import AECGame
 from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
-from iglu_marl.envs.batch_observations import BatchObsSpec, Copies, final_infos, shown_space
-from iglu_marl.envs.documentation import documented
+from iglu_marl.envs.batch_observations import BatchObsSpec, copied, final_infos, shown_space
+from iglu_marl.envs.documentation import PAIR, documented
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, METADATA, BatchedSpacesByAgent
@@ -54,7 +54,7 @@ class VectorGameState(NamedTuple):
     heard: Array | None = None
 
 
-@documented
+@documented(*PAIR)
 class VectorGame(HasBatch, BatchedSpacesByAgent):
     """Architect and builder in `num_games` games; both act in every step, or with `turn_steps` in turns.
 
@@ -143,7 +143,6 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         self._batch.on_begin = self._on_begin
         self.num_games = self._batch.count
         self._controls, self._records = self._single.setup.controls, np.zeros(count, CONTROL)
-        self._copies = Copies()
 
     def _make_spaces(self) -> None:
         single, obs_spec = self._single, self._batch.obs_spec
@@ -283,7 +282,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         if not self.copy:
             return views
         # Agents share no memory: what two see is copied twice.
-        return {agent: self._copies.of(seen, agent) for agent, seen in views.items()}
+        return {agent: copied(seen) for agent, seen in views.items()}
 
     def _infos(self) -> dict[str, dict[str, Any]]:
         """Return the infos. The builder's do not depend on the target."""

@@ -112,8 +112,8 @@ def evaluate(
         episodes: games per pair and task, with different seeds.
         seed: seed of everything random. The n-th game on a task has the same seeds for every pair.
         processes: number of worker processes; does not change the result.
-        concurrency: concurrent games per process; None: as many as LLM agents may send requests, else 1. Does not
-            change the result.
+        concurrency: concurrent games, in one process; None: as many as LLM agents may send requests, else 1. Does
+            not change the result.
         output: folder for finished games and reports. An existing evaluation in it is resumed.
         controls: action encoding of the builder.
         chat: kind of messages.
@@ -179,7 +179,8 @@ def evaluate(
         {keys[number]: reason for number, reason in impossible.items()},
         baselines,
     )
-    concurrency = plan.concurrency() if concurrency is None else concurrency
+    if concurrency is None:
+        concurrency = plan.concurrency() if processes == 1 else 1
     jobs = list(plan.jobs())
     log: RowLog[Row] = RowLog(
         None if output is None else made_folder(output) / GAMES,

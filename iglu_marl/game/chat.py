@@ -6,7 +6,7 @@ Both are views of the same `Dialogue`. The vocabulary of token chat is a `Codec`
 from __future__ import annotations
 
 import string
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -43,34 +43,6 @@ class ChatText(spaces.Text):
 
     def __repr__(self) -> str:
         return f"ChatText({self.max_length})"
-
-
-class Chat(Protocol):
-    """How utterances look as actions and observations. `verbatim`: a dialogue read from a text is shown as that."""
-
-    verbatim: bool
-
-    @property
-    def silence(self) -> Any:
-        """The action of saying nothing."""
-
-    def action_space(self) -> spaces.Space[Any]:
-        """Return the space of one utterance."""
-
-    def observation_space(self) -> spaces.Space[Any]:
-        """Return the space of the observed dialogue."""
-
-    def read(self, action: Any, where: str) -> tuple[str, bool]:
-        """Return the text of an utterance, and whether it was cut. Raises `ActionError` for a wrong action."""
-
-    def show(self, dialogue: Dialogue, written: str | None = None) -> Any:
-        """Return the observed dialogue, a new object each time. `written`: the text that it was read from."""
-
-    def show_text(self, text: str) -> Any:
-        """Return a text that is no utterance in the form of the dialogue, a new object each time."""
-
-    def words(self, text: str) -> int:
-        """Return the number of words or tokens that an utterance costs."""
 
 
 class TextChat:
@@ -224,6 +196,9 @@ class TokenChat:
     def words(self, text: str) -> int:
         """Return the number of tokens that an utterance costs."""
         return len(self.codec.encode(text))
+
+
+Chat = TextChat | TokenChat
 
 
 def make_chat(config: GameConfig, codec: Codec | None, verbatim: bool = False) -> Chat:

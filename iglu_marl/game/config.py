@@ -26,7 +26,7 @@ from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.text import similar
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.game import effects
-from iglu_marl.game.effects import FIXED, KINDS, Kind, Need, Setting
+from iglu_marl.game.effects import FIXED, LONE, Kind, Setting
 from iglu_marl.game.knowledge import agents_of, read_hearers, read_inventories, read_sees
 from iglu_marl.game.profiles import hint, team_options
 
@@ -259,7 +259,6 @@ def _option(
     pays: Mapping[str, str] | None = None,
     games: Iterable[Game] = ("pair", "builder"),
     without: Mapping[Kind, str] | None = None,
-    needs: tuple[Need, ...] = (),
 ) -> Any:
     """Return a row of the table of options.
 
@@ -270,7 +269,6 @@ def _option(
         pays: of a reward option, the reward by event, for the tables of rewards.
         games: the kinds of games in which it is paid.
         without: the kinds of environments in which it has no effect, with what to use instead.
-        needs: what it needs to have an effect.
 
     """
     metadata = {
@@ -279,7 +277,6 @@ def _option(
         "pays": pays or {},
         "games": games,
         "without": without or {},
-        "needs": needs,
     }
     return field(default=default, metadata=metadata)
 
@@ -308,43 +305,36 @@ class GameConfig:
     controls: ControlsName = _option(
         "walking", "the builder's action encoding: " + ", ".join(ALL_CONTROLS), _choice(*ALL_CONTROLS)
     )
-    select_and_place: bool = _option(
-        False, "choosing a colour also places a block", as_flag, needs=(effects.HANDS,)
-    )
+    select_and_place: bool = _option(False, "choosing a colour also places a block", as_flag)
     chat: Literal["text", "tokens"] = _option(
         "text",
         "how utterances are passed: text, or arrays of token ids",
         _choice("text", "tokens"),
         without=effects.NO_CHAT,
-        needs=(effects.TALK,),
     )
     vocabulary: str | int | Codec = _option(
         "templates",
         'for token chat: "templates", a number of meaningless symbols, or a `Codec` of your own',
         _vocabulary,
         without=effects.NO_CHAT,
-        needs=(effects.TOKENS,),
     )
     max_message_length: int | None = _option(
         None,
         "longest utterance; None = 200 characters or 16 tokens",
         _count(1, 1_000_000),
         without=effects.SPEECH_ONLY,
-        needs=(effects.SPEECH,),
     )
     dialog_length: int | None = _option(
         None,
         "longest observed dialog; None = 4,000 characters or 256 tokens",
         _count(1, 10_000_000),
         without=effects.NO_CHAT,
-        needs=(effects.CUT_DIALOG,),
     )
     strict: bool = _option(
         True,
         "an over-long text raises; if False it is cut, and `info['message_cut']` says so",
         as_flag,
         without={**effects.SPEECH_ONLY, "vector": effects.NOT_CUT},
-        needs=(effects.SPEECH,),
     )
     turn_steps: int | None = _option(
         50,
@@ -375,7 +365,6 @@ class GameConfig:
         "from: " + ", ".join(ARCHITECT_SIGHTS),
         _sights(ARCHITECT_SIGHTS),
         without=effects.ARCHITECTS_ONLY,
-        needs=(effects.ARCHITECT,),
     )
     builder_sees: tuple[str, ...] = _option(
         ("pov", "inventory", "compass", "dialog"),
@@ -388,14 +377,12 @@ class GameConfig:
         "cells that `egocentric` shows to each side of the builder's own",
         _count(1, MAX_RADIUS, optional=False),
         without={"goal": "IGLUGridworldVector-v0, and LanguageGoal around it"},
-        needs=(effects.EGOCENTRIC,),
     )
     max_wrong_cells: int = _option(
         4,
         "number of rows of `wrong_cells`",
         _count(1, MAX_CELLS, optional=False),
         without={"goal": "IGLUGridworldVector-v0, and LanguageGoal around it"},
-        needs=(effects.WRONG_CELLS,),
     )
     right_scale: float = _option(
         2.0,
@@ -403,7 +390,6 @@ class GameConfig:
         as_number,
         pays={"the maximal intersection grows": "right_scale", "it shrinks": "-right_scale"},
         without=effects.NO_TARGET,
-        needs=(effects.SCALES,),
     )
     wrong_scale: float | Schedule = _option(
         1.0,
@@ -414,7 +400,6 @@ class GameConfig:
             "it stays, and a block was added": "-wrong_scale",
         },
         without=effects.NO_TARGET,
-        needs=(effects.SCALES,),
     )
     completion_reward: float = _option(
         0.0,
@@ -430,7 +415,6 @@ class GameConfig:
         pays={"each word of the architect, to the architect": "-message_cost"},
         games=("pair",),
         without=effects.PAIRS_ONLY,
-        needs=(effects.ARCHITECT,),
     )
     step_cost: float = _option(
         0.0,
@@ -451,7 +435,6 @@ class GameConfig:
         "factor of `shaping`; or a `Schedule` of it",
         _number_or_schedule,
         without={**effects.NO_TARGET, "live": "iglu_marl.env or parallel_env, in which agents learn"},
-        needs=(effects.SHAPING,),
     )
     rewards: Literal["shared", "builder", "own"] = _option(
         "shared",
@@ -459,7 +442,6 @@ class GameConfig:
         "each builder its own",
         _choice("shared", "builder", "own"),
         without=effects.PAIRS_ONLY,
-        needs=(effects.AUDIENCE,),
     )
     size_reward: bool = _option(
         False,
@@ -489,13 +471,11 @@ class GameConfig:
         (64, 64),
         "height and width of the builder's picture in pixels",
         _size,
-        needs=(effects.PICTURES,),
     )
     renderer: str | Renderer = _option(
         "auto",
         'who draws: "auto", "painter", "opengl", or an object with `render` and `close`',
         _renderer,
-        needs=(effects.POV,),
     )
     render_mode: Literal["human", "rgb_array", "ansi"] | None = _option(
         None, "what `render()` gives: " + ", ".join(RENDER_MODES), _choice(None, *RENDER_MODES)
@@ -521,7 +501,6 @@ class GameConfig:
         None,
         "who hears the messages of an agent, by speaker; None = all agents",
         without=effects.PAIRS_ONLY,
-        needs=(effects.DIALOG,),
     )
     inventories: Mapping[str, Mapping[str, int] | Sequence[int]] | None = _option(
         None,
@@ -586,63 +565,31 @@ class GameConfig:
 
         Args:
             setting: the environment.
-            config: as in `of`. Its fields that differ from their defaults, and from what the kind fixes, are given;
-                those of a named team are not.
+            config: as in `of`. Its options that the environment lacks are ignored, except those of a team.
             options: as in `of`.
-            given: the names of `options` that count as given; None: all.
+            given: the names of `options` that raise where they have no effect; None: all.
 
         Raises:
-            ConfigError: if an option is given that has no effect there.
+            ConfigError: if a given option has no effect, or the environment is not for a team.
 
         """
-        read, given = cls.of(config, options), set(options if given is None else given)
-        chosen = config._chosen(setting.kind) - options.keys() if isinstance(config, cls) else set()
-        for name in (item.name for item in fields(cls) if item.name in given | chosen):
-            if (why := read.idle_reason(name, setting)) is not None:
-                other = f", or config.for_view({setting.kind!r})" if name in chosen else ""
-                alias, value = setting.aliases.get(name, name), getattr(read, name)
-                raise _error(alias, value, f"no such option in {setting.name}: it has {why}{other}")
+        read = cls.of(config, options)
+        for name in options if given is None else given:
+            instead = setting.without.get(name) or _METADATA[name]["without"].get(setting.kind)
+            if instead is not None:
+                expected = f"no such option in {setting.name}: it has no effect there; use {instead}"
+                raise _error(setting.aliases.get(name, name), getattr(read, name), expected)
+            if (need := setting.missing(name, read)) is not None:
+                expected = f"no such option here: it has an effect only {need}"
+                raise _error(setting.aliases.get(name, name), getattr(read, name), expected)
+        if setting.kind in LONE:
+            read.check_pair(setting.name)
         hidden = [name for name in read.builder_sees if name in TARGET_SIGHTS]
         if hidden and setting.kind != "goal" and not setting.shows_target(read):
             expected = f"no {hidden[0]!r} in {setting.name}: {setting.target_option}"
             raise _error("builder_sees", read.builder_sees, expected)
-        return read._with(FIXED.get(setting.kind, {}))
-
-    def for_view(self, view: Kind) -> GameConfig:
-        """Return the configuration of the same game in another kind of environment.
-
-        Options without effect there get their defaults, and options that the kind fixes their values: the config of a
-        pair becomes that of its lone builder.
-
-        Args:
-            view: "aec", "parallel", "live", "vector", "single" (a lone builder with a recorded dialogue) or
-                "instructed" (with a live architect).
-
-        """
-        _choice(*(kind for kind in KINDS if kind != "goal"))("view", view)
-        config, setting = self, Setting(view, view)
-        while idle := [name for name in config._chosen(view) if config.idle_reason(name, setting)]:
-            config = config._with({name: _DEFAULTS[name] for name in idle})
-        return config._with(FIXED.get(view, {}))
-
-    def idle_reason(self, name: str, setting: Setting) -> str | None:
-        """Return why an option has no effect in an environment, and what to use instead; None if it has one."""
-        metadata = _METADATA[name]
-        instead = setting.without.get(name) or metadata["without"].get(setting.kind)
-        if instead is not None:
-            return f"no effect there; use {instead}"
-        unmet = [need for need in metadata["needs"] if not need.holds(self, setting)]
-        return f"an effect only {unmet[0].text}" if unmet else None
-
-    def _chosen(self, kind: Kind) -> set[str]:
-        """Return the names of the fields with other values than the defaults and those that a kind fixes."""
-        defaults = {**_DEFAULTS, **LENGTHS[self.chat]}
-        fixed = FIXED.get(kind, {})
-        return {
-            name
-            for name, default in defaults.items()
-            if not any(_same(getattr(self, name), usual) for usual in (default, fixed.get(name, default)))
-        }
+        lacking = (name for name, item in _METADATA.items() if setting.kind in item["without"])
+        return read._with({**{name: _DEFAULTS[name] for name in lacking}, **FIXED.get(setting.kind, {})})
 
     def _with(self, options: Mapping[str, Any]) -> GameConfig:
         """Return a copy with some fields replaced. Default lengths follow `chat`."""
@@ -775,11 +722,6 @@ class GameConfig:
 
 _METADATA: Mapping[str, Mapping[str, Any]] = {item.name: item.metadata for item in fields(GameConfig)}
 _DEFAULTS: Mapping[str, Any] = {item.name: item.default for item in fields(GameConfig)}
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Return whether two values of an option are equal; arrays and tasks are not compared."""
-    return value is other or (type(value) is type(other) and bool(value == other))
 
 
 def check_pair(env: Any, what: str) -> None:

@@ -1,7 +1,7 @@
 """Where options have an effect: in which kinds of environments, and with which other options.
 
 An option that is given where it has no effect is an error. The table of options (`iglu_marl.game.config`) names for
-each option the kinds without effect, with what to use instead, and what else the option needs.
+each option the kinds that lack it, with what to use instead; `NEEDS` here, what else an option needs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["aec", "parallel", "live", "vector", "single", "instructed", "goal"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+LONE: tuple[Kind, ...] = ("single", "instructed", "goal")  # without other agents
 FIXED: Mapping[Kind, Mapping[str, Any]] = {
     "parallel": {"turn_steps": 1},
     "vector": {"turn_steps": 1},
@@ -27,13 +28,13 @@ FIXED: Mapping[Kind, Mapping[str, Any]] = {
 
 
 class Setting(NamedTuple):
-    """The environment in which options are to have an effect.
+    """The environment that options are for.
 
     Attributes:
         kind: its kind.
         name: its name, for errors.
-        sees: what the builder observes, as names of `builder_sees`; None: what that option says.
-        besides: further observations of the builder, by key.
+        target_in_obs: whether a lone builder observes the target.
+        besides: what a lone builder observes besides `builder_sees`.
         without: further options without effect, with what to use instead.
         aliases: names of options as they were given, if those are others.
 
@@ -41,93 +42,82 @@ class Setting(NamedTuple):
 
     kind: Kind
     name: str
-    sees: tuple[str, ...] | None = None
+    target_in_obs: bool = False
     besides: tuple[str, ...] = ()
     without: Mapping[str, str] = {}
     aliases: Mapping[str, str] = {}
 
-    def shows(self, config: GameConfig, *names: str) -> bool:
-        """Return whether the builder observes one of these."""
-        seen = (*(config.builder_sees if self.sees is None else self.sees), *self.besides)
-        return any(name in seen for name in names)
-
     def shows_target(self, config: GameConfig) -> bool:
         """Return whether a builder observes the whole target."""
-        if self.kind in ("single", "instructed"):
-            return "target_grid" in self.besides
+        if self.kind in LONE:
+            return self.target_in_obs
         return any(map(config.sees_target, config.agents[config.architects :]))
 
     @property
     def target_option(self) -> str:
         """What lets a builder observe the whole target, for errors."""
-        if self.kind in ("single", "instructed"):
+        if self.kind in LONE:
             return "it needs target_in_obs=True, which the ids of IGLUGridworld have"
         return "it needs a builder that sees the whole target, as with sees={'builder_0': 'all'}"
 
-    def shows_architect(self, config: GameConfig, *names: str) -> bool:
-        """Return whether there is an architect that observes one of these."""
-        return self.has_architect(config) and any(name in config.architect_sees for name in names)
-
-    def has_architect(self, config: GameConfig) -> bool:
-        """Return whether somebody plays the architect while the builder acts."""
-        return self.kind not in ("single", "goal") and config.architects > 0
-
-
-class Need(NamedTuple):
-    """What an option needs to have an effect: `text` says it, for tables and errors."""
-
-    text: str
-    holds: Callable[[GameConfig, Setting], bool]
+    def missing(self, name: str, config: GameConfig) -> str | None:
+        """Return what an option lacks to have an effect, for errors; None: nothing."""
+        if name not in NEEDS or (self.kind == "goal" and name != "select_and_place"):
+            return None
+        need, holds = NEEDS[name]
+        return None if holds(config, {*config.builder_sees, *self.besides}) else need
 
 
-def _speaks(config: GameConfig, setting: Setting) -> bool:
-    return setting.has_architect(config) or config.builder_can_ask or setting.kind == "live"
+def _has_moves(config: GameConfig, _: set[str]) -> bool:
+    return config.controls not in CELL_CONTROLS
 
 
-def _reads(config: GameConfig, setting: Setting) -> bool:
-    return setting.shows(config, "dialog") or setting.shows_architect(config, "dialog")
+def _has_tokens(config: GameConfig, _: set[str]) -> bool:
+    return config.chat == "tokens"
 
 
-def _reads_cut(config: GameConfig, setting: Setting) -> bool:
-    in_state = config.chat == "tokens" and setting.kind not in ("single", "instructed")
-    return in_state or _reads(config, setting) or setting.shows_architect(config, "goal")
+def _has_pictures(config: GameConfig, seen: set[str]) -> bool:
+    return "pov" in seen or bool({"target_view", "grid_view"} & {*config.architect_sees})
 
 
-def _has_pictures(config: GameConfig, setting: Setting) -> bool:
-    return setting.shows(config, "pov") or setting.shows_architect(config, "target_view", "grid_view")
+def _has_architect(config: GameConfig, _: set[str]) -> bool:
+    return config.architects > 0
 
 
-def _is_shared(config: GameConfig, setting: Setting) -> bool:
-    return setting.has_architect(config) or config.builders > 1
+def _has_scales(config: GameConfig, _: set[str]) -> bool:
+    return not (config.size_reward or config.sparse_reward)
 
 
-ARCHITECT = Need("with an architect", lambda config, setting: setting.has_architect(config))
-AUDIENCE = Need("with several agents", _is_shared)
-CUT_DIALOG = Need("where `dialog` is observed", _reads_cut)
-DIALOG = Need("where `dialog` is observed", _reads)
-EGOCENTRIC = Need(
-    "with `egocentric` or `target_egocentric`",
-    lambda config, setting: setting.shows(config, "egocentric", "target_egocentric"),
-)
-HANDS = Need(
-    "with controls in which the builder moves", lambda config, setting: config.controls not in CELL_CONTROLS
-)
-PICTURES = Need("with pictures: `pov`, `target_view` or `grid_view`", _has_pictures)
-POV = Need("with `pov`", lambda config, setting: setting.shows(config, "pov"))
-SCALES = Need(
-    "without `size_reward` and `sparse_reward`",
-    lambda config, setting: not (config.size_reward or config.sparse_reward),
-)
-SHAPING = Need("with `shaping`", lambda config, setting: bool(config.shaping))
-SPEECH = Need("where somebody speaks", _speaks)
-TALK = Need(
-    "where `dialog` is observed",
-    lambda config, setting: setting.kind != "single" or setting.shows(config, "dialog"),
-)
-TOKENS = Need("with `chat='tokens'`", lambda config, setting: config.chat == "tokens")
-WRONG_CELLS = Need(
-    "with `wrong_cells` in builder_sees", lambda config, setting: setting.shows(config, "wrong_cells")
-)
+def _has_shaping(config: GameConfig, _: set[str]) -> bool:
+    return bool(config.shaping)
+
+
+def _sees_around(_: GameConfig, seen: set[str]) -> bool:
+    return bool({"egocentric", "target_egocentric"} & seen)
+
+
+def _sees_pictures(_: GameConfig, seen: set[str]) -> bool:
+    return "pov" in seen
+
+
+def _sees_wrong_cells(_: GameConfig, seen: set[str]) -> bool:
+    return "wrong_cells" in seen
+
+
+NEEDS: Mapping[str, tuple[str, Callable[[GameConfig, set[str]], bool]]] = {
+    "select_and_place": ("with controls in which the builder moves", _has_moves),
+    "vocabulary": ("with `chat='tokens'`", _has_tokens),
+    "architect_sees": ("with an architect", _has_architect),
+    "message_cost": ("with an architect", _has_architect),
+    "right_scale": ("without `size_reward` and `sparse_reward`", _has_scales),
+    "wrong_scale": ("without `size_reward` and `sparse_reward`", _has_scales),
+    "shaping_scale": ("with `shaping`", _has_shaping),
+    "egocentric_radius": ("with `egocentric` or `target_egocentric`", _sees_around),
+    "max_wrong_cells": ("with `wrong_cells` in builder_sees", _sees_wrong_cells),
+    "pov_size": ("with pictures: `pov`, `target_view` or `grid_view`", _has_pictures),
+    "renderer": ("with `pov`", _sees_pictures),
+}
+"""What else an option needs, in words, and the check on a config and on what the builder observes."""
 
 _PAIR = "iglu_marl.env or parallel_env, where architects and builders play"
 _LIVE = "architect=…, a live architect, or iglu_marl.env"

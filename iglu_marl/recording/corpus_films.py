@@ -31,7 +31,6 @@ def write_corpus_pages(
     *,
     path: Path | None = None,
     structures: Sequence[str] = (),
-    overwrite: bool = False,
     progress: bool | None = None,
 ) -> dict[str, Any]:
     """Write a corpus as a folder of web pages that search all utterances and replay each session.
@@ -42,7 +41,6 @@ def write_corpus_pages(
         output: Folder to write.
         path: Place of the pack.
         structures: Structures to show; default: all.
-        overwrite: Whether to replace existing pages.
         progress: Whether to show a progress bar; None: on a terminal.
 
     Returns:
@@ -74,7 +72,7 @@ def write_corpus_pages(
     info = PACKS.get(source)
     title = "Sessions that come with iglu_marl" if info is None else info.title
     about = "" if info is None else f"{info.description} Licence: {info.licence}. {info.citation[0]}."
-    index = write_corpus(output, title, sessions(), about=about, overwrite=overwrite)
+    index = write_corpus(output, title, sessions(), about=about)
     pages = len(list((index.parent / "sessions").iterdir()))
     return {"source": source, "sessions": pages, "left_out": left_out, "file": str(index)}
 

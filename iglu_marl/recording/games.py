@@ -173,9 +173,9 @@ def make_game(
         settings["vocabulary"] = vocabulary
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     config = GameConfig.of(None, {**fields, "render_mode": render_mode})
-    if header["view"] != "single":  # older recordings hold options without effect
+    if header["view"] != "single":
         make: Any = {"aec": raw_env, "parallel": parallel_env, "live": LiveGame}[header["view"]]
-        return make(config.for_view(header["view"]))
+        return make(config)
     shown = header["observes"] or _STATE  # None: a class of the caller or of `iglu_marl.compat`
     config = dataclasses.replace(config, builder_sees=_sights_of(shown, config.builder_sees))
     if header["recorded"]:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.rendering.opengl.renderer import OpenGLRenderer as OpenGLRenderer
     from iglu_marl.rendering.orbit import orbit_view as orbit_view
     from iglu_marl.rendering.painter import Painter as Painter
-    from iglu_marl.rendering.sheets import change_sheet as change_sheet
     from iglu_marl.rendering.sheets import contact_sheet as contact_sheet
     from iglu_marl.rendering.top_down import layers_view as layers_view
     from iglu_marl.rendering.top_down import top_view as top_view

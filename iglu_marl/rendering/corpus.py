@@ -37,23 +37,21 @@ def write_corpus(
     sessions: Iterable[CorpusSession],
     *,
     about: str = "",
-    overwrite: bool = False,
 ) -> Path:
     """Write the pages of a corpus, and return the path of the index.
 
     Raises `RenderError`, and writes nothing, if the folder is in use, a replay has no moments, or there is no session.
 
     Args:
-        path: a folder that does not exist yet or is empty; with `overwrite`, an earlier corpus is replaced.
+        path: a folder that does not exist yet or is empty.
         title: heading of the index.
         sessions: may be a generator; each session is written when it arrives.
         about: a line below the title, for example the licence.
-        overwrite: whether a corpus in `path` may be replaced.
 
     """
     rows: list[dict[str, Any]] = []
     files = _files()
-    with new_folder(path, overwrite=overwrite, marker=INDEX, holds=FORMAT, error=RenderError) as folder:
+    with new_folder(path, error=RenderError) as folder:
         (folder / SESSIONS).mkdir()
         waiting: tuple[str, CorpusSession] | None = None
         before: str | None = None

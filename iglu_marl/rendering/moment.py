@@ -24,7 +24,7 @@ def status_of(episode: Any) -> dict[str, Any]:
 
 
 def moment_of(episode: Any) -> dict[str, Any]:
-    """Return an episode as arguments of `composed_frame`, `game_views` and `ReplayRecorder.add`; it may be kept."""
+    """Return an episode as arguments of `composed_frame` and `ReplayRecorder.add`."""
     worlds = episode.worlds
     return {
         "grid": worlds.grid[0].copy(),

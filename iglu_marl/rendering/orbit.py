@@ -21,7 +21,7 @@ from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.avatar import draw_avatar
 from iglu_marl.rendering.camera import Camera, axes_of
-from iglu_marl.rendering.colors import ACCENT, BOARD, PALE, PANEL, REMOVED, RGBColor, blended
+from iglu_marl.rendering.colors import ACCENT, BOARD, PANEL, REMOVED, RGBColor, blended
 from iglu_marl.rendering.kernels import GROUND_SURFACE
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Colors, Lens, Picture, check_pose, check_size
@@ -80,25 +80,24 @@ def orbit_camera(
 
 
 class BlockStyle(NamedTuple):
-    """How a group of blocks is drawn: the colour of edges, and how far faces are faded to grey."""
+    """How the edges of a group of blocks are drawn."""
 
     edge: RGBColor | None = None  # None: the block's own colour
     edge_light: float = 0.72  # of the block's own colour
-    wash: float = 0.0
 
 
 # grid ids 1..6: correct blocks; 7..12: wrong ones, which the ghost lacks; 13..18: missing ones
 _STYLES = (BlockStyle(), BlockStyle(edge=REMOVED), BlockStyle(edge_light=0.55))
 
 
-@lru_cache(maxsize=8)
-def color_table(*styles: BlockStyle) -> Colors:
-    """Return the packed palette of these views: grid ids 6k + 1..6k + 6 have the k-th style."""
-    rgb = np.zeros((palette.FIRST_BLOCK + len(styles) * 6 * palette.ENTRIES_PER_COLOR, 3), np.uint8)
+@lru_cache(maxsize=1)
+def color_table() -> Colors:
+    """Return the packed palette: grid ids 6k + 1..6k + 6 have the k-th of `_STYLES`."""
+    rgb = np.zeros((palette.FIRST_BLOCK + len(_STYLES) * 6 * palette.ENTRIES_PER_COLOR, 3), np.uint8)
     rgb[: palette.FIRST_BLOCK] = BACKGROUND, BOARD, _BOARD_LINE, _RIM, _RIM
     for color in range(1, 7):
-        for number, style in enumerate(styles):
-            fill = np.array(blended(palette.block_color(color), PALE, style.wash))
+        for number, style in enumerate(_STYLES):
+            fill = np.array(palette.block_color(color))
             edge = fill * style.edge_light if style.edge is None else np.array(style.edge)
             for shade, light in enumerate(_SHADES):
                 index = palette.block_index(color + 6 * number, shade, palette.FILL)
@@ -139,48 +138,24 @@ def orbit_view(
         smoothing: samples per pixel and direction, 1..4.
 
     """
-    blocks = as_grid(grid)
-    aim = blocks if ghost is None else as_grid(ghost, "ghost")
-    wrong, missing = (blocks != 0) & (blocks != aim), (blocks == 0) & (aim != 0)
-    return board_view(
-        blocks + 6 * wrong.astype(np.int8),
-        (aim + 12) * missing,
-        _STYLES,
-        size=size,
-        top=highest(blocks, aim) if top is None else float(top),
-        azimuth_deg=azimuth_deg,
-        elevation_deg=elevation_deg,
-        pose=pose,
-        smoothing=smoothing,
-    )
-
-
-def board_view(
-    solid: BlockGrid,
-    translucent: BlockGrid,
-    styles: tuple[BlockStyle, ...],
-    *,
-    size: tuple[int, int],
-    top: float,
-    azimuth_deg: float = DEFAULT_AZIMUTH_DEG,
-    elevation_deg: float = DEFAULT_ELEVATION_DEG,
-    pose: Sequence[float] | npt.NDArray[np.floating[Any]] | None = None,
-    smoothing: int = 3,
-) -> Picture:
-    """Return a view as `orbit_view`, of solid and translucent blocks with the ids of `color_table(*styles)`."""
     if smoothing not in (1, 2, 3, 4):
         raise RenderError(f"smoothing is {smoothing!r}, expected 1..4")
+    blocks = as_grid(grid)
+    aim = blocks if ghost is None else as_grid(ghost, "ghost")
+    solid = blocks + 6 * ((blocks != 0) & (blocks != aim)).astype(np.int8)
+    missing = (aim + 12) * ((blocks == 0) & (aim != 0))
     height, width = check_size(size)
+    top = highest(blocks, aim) if top is None else float(top)
     camera = orbit_camera((height * smoothing, width * smoothing), azimuth_deg, elevation_deg, top)
-    colors = color_table(*styles)
+    colors = color_table()
 
     def paint(blocks: BlockGrid) -> Image.Image:
         frames = paint_scenes(blocks[None], [camera.pose], camera.size, lens=camera.lens, colors=colors)
         return Image.fromarray(frames[0])
 
     picture = paint(solid)
-    if translucent.any():
-        picture = Image.blend(picture, paint(np.where(translucent, translucent, solid)), GHOST_OPACITY)
+    if missing.any():
+        picture = Image.blend(picture, paint(np.where(missing, missing, solid)), GHOST_OPACITY)
     _draw_slab(picture, camera)
     _draw_compass(picture, camera)
     if pose is not None:

@@ -1,4 +1,4 @@
-"""Sheets: a structure from all sides on one page, and a change as before, after and difference."""
+"""Sheets: a structure from all sides on one page, and many structures on one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from PIL import Image, ImageDraw
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
-from iglu_marl.rendering.colors import ADDED, DIM, GOOD, PAGE, PALE, RECOLORED, REMOVED, TEXT, RGBColor
-from iglu_marl.rendering.orbit import BlockStyle, board_view, highest, orbit_view
+from iglu_marl.rendering.colors import DIM, PAGE, TEXT, RGBColor
+from iglu_marl.rendering.orbit import highest, orbit_view
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import Box, Picture, check_size
-from iglu_marl.rendering.text import cut, draw_text, width, wrap_text
-from iglu_marl.rendering.top_down import GridChange, change_of, layers_view, top_view
+from iglu_marl.rendering.text import cut, draw_text, width
+from iglu_marl.rendering.top_down import layers_view, top_view
 from iglu_marl.rendering.ui.widgets import rounded_mask
 
 SHEET_SIZE = (800, 1120)
-CHANGE_SIZE = (860, 1120)
 MIN_SIZE = (380, 530)
 _SIDES = (
     ("from the south", 0.0),
@@ -32,22 +31,16 @@ _SIDES = (
 
 _TURN_DEG = 18.0  # past the side, so that depth shows
 _ELEVATION_DEG = 32.0
-_STYLES = (
-    BlockStyle(wash=0.62),  # kept
-    BlockStyle(edge=ADDED),
-    BlockStyle(edge=REMOVED, wash=0.35),
-    BlockStyle(edge=RECOLORED),
-)
 
 
 class _Sheet:
     """A page with a header and panels; u is the scale, 1 at the standard size."""
 
-    def __init__(self, size: tuple[int, int], standard: tuple[int, int]) -> None:
+    def __init__(self, size: tuple[int, int]) -> None:
         self.height, self.width = check_size(size)
         if self.height < MIN_SIZE[0] or self.width < MIN_SIZE[1]:
             raise RenderError(f"size is {size!r}, expected at least {MIN_SIZE} (height, width)")
-        self.u = min(self.height / standard[0], self.width / standard[1])
+        self.u = min(self.height / SHEET_SIZE[0], self.width / SHEET_SIZE[1])
         self.margin, self.gap, self.label = (round(part * self.u) for part in (18, 14, 26))
         self.top, self.middle = round(62 * self.u), 34 * self.u  # below the header; middle of the header
         self.picture = Image.new("RGB", (self.width, self.height), PAGE)
@@ -65,13 +58,11 @@ class _Sheet:
         self.free -= gap * self.u
         self.free -= self.text(self.free, self.middle, text, color, 16, "r")
 
-    def chip(self, fill: RGBColor, outline: RGBColor | None = None, corner: RGBColor | None = None) -> None:
-        """Draw a small square beside a fact; `corner` fills its upper left half."""
+    def chip(self, fill: RGBColor) -> None:
+        """Draw a small square beside a fact."""
         u, side = self.u, 14 * self.u
         x, y = self.free - 7 * u, self.middle - side / 2
-        self.draw.rounded_rectangle((x - side, y, x, y + side), 3 * u, fill, outline, max(1, round(3 * u)))
-        if corner is not None:
-            self.draw.polygon([(x - side, y), (x, y), (x - side, y + side)], fill=corner)
+        self.draw.rounded_rectangle((x - side, y, x, y + side), 3 * u, fill)
         self.free = x - side
 
     def title(self, text: str) -> None:
@@ -111,7 +102,7 @@ def contact_sheet(grid: npt.ArrayLike, *, title: str = "", size: tuple[int, int]
 
     """
     blocks = as_grid(grid)
-    sheet = _Sheet(size, SHEET_SIZE)
+    sheet = _Sheet(size)
     _structure_facts(sheet, blocks)
     sheet.title(title or "Structure")
     side = partial(orbit_view, blocks, elevation_deg=_ELEVATION_DEG, top=highest(blocks), smoothing=3)
@@ -156,79 +147,3 @@ def _structure_facts(sheet: _Sheet, blocks: BlockGrid) -> None:
         tall, wide, deep = (np.ptp(cells, axis=0) + 1).tolist()
         sheet.fact(f"{wide} x {deep} x {tall}", DIM, gap + 8)
     sheet.fact(f"{len(cells)} block{'' if len(cells) == 1 else 's'}", TEXT, 22 if len(cells) else 0)
-
-
-def change_sheet(
-    before: npt.ArrayLike,
-    after: npt.ArrayLike,
-    *,
-    title: str = "",
-    caption: str = "",
-    size: tuple[int, int] = CHANGE_SIZE,
-) -> Picture:
-    """Return a sheet uint8[height, width, 3] with before, after, difference, and maps of the changed layers.
-
-    In the difference, unchanged blocks are pale. Added, removed (translucent) and recoloured ones have coloured edges,
-    which the header explains and counts. Raises `GridError` if a grid is invalid, `RenderError` if the size is invalid.
-
-    Args:
-        before: dense grid [9, 11, 11].
-        after: dense grid [9, 11, 11].
-        title: heading.
-        caption: text below the heading, for example an instruction.
-        size: height and width, at least (380, 530).
-
-    """
-    old, new = as_grid(before, "before"), as_grid(after, "after")
-    change = change_of(old, new)
-    sheet = _Sheet(size, CHANGE_SIZE)
-    _change_facts(sheet, change)
-    sheet.title(title or "Change")
-    upper = _caption(sheet, caption)
-    lower = sheet.height - sheet.margin
-    middle = round(upper + 0.53 * (lower - upper))
-    top = highest(old, new)
-    solid = new + 6 * change.added.astype(np.int8) + 18 * change.recolored
-    removed = (old + 12) * change.removed
-    draws: dict[str, Callable[..., Picture]] = {
-        "before": partial(orbit_view, old, top=top, smoothing=3),
-        "after": partial(orbit_view, new, top=top, smoothing=3),
-        "difference": partial(board_view, solid, removed, _STYLES, top=top),
-    }
-    for box, (name, draw) in zip(sheet.rows(upper, middle, 3, 3), draws.items(), strict=True):
-        sheet.panel(name, box, draw)
-    (box,) = sheet.rows(middle + sheet.gap, lower, 1, 1)
-    name = "changed layers, north up" if (old != new).any() else "layers, north up"
-    sheet.panel(name, box, partial(layers_view, new, before=old))
-    return np.array(sheet.picture)
-
-
-def _caption(sheet: _Sheet, caption: str) -> int:
-    """Write at most three lines below the header. Return where the panels may begin."""
-    if not caption.strip():
-        return sheet.top
-    pixels = round(17 * sheet.u)
-    room = sheet.width - 2 * sheet.margin
-    lines = wrap_text(caption.strip()[:1200], pixels, room)
-    if len(lines) > 3:
-        lines = (*lines[:2], cut(f"{lines[2]} ...", pixels, room))
-    for number, line in enumerate(lines):
-        sheet.text(sheet.margin, (70 + 24 * number) * sheet.u, line, DIM, 17)
-    return round((70 + 24 * len(lines)) * sheet.u)
-
-
-def _change_facts(sheet: _Sheet, change: GridChange) -> None:
-    """Write the legend with counts into the header."""
-    if not (change.added | change.removed | change.recolored).any():
-        sheet.fact("no difference", GOOD, 0)
-        return
-    gap = 0.0
-    for name, mask, fill, edge, corner in (
-        ("kept", change.kept, PALE, PALE, None),
-        ("recoloured", change.recolored, block_color(4), None, block_color(1)),
-        ("removed", change.removed, PAGE, REMOVED, None),
-        ("added", change.added, PAGE, ADDED, None),
-    ):
-        sheet.fact(f"{int(mask.sum())} {name}", TEXT if mask.any() else DIM, gap)
-        sheet.chip(fill, edge, corner)
-        gap = 18.0

@@ -6,7 +6,6 @@ A height counts layers from the ground, as instructions do: a block on the groun
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,24 +25,6 @@ _SMOOTH = 2  # drawn larger by this factor, then reduced
 _LINE: RGBColor = (210, 216, 226)
 _CENTER: RGBColor = (150, 160, 178)
 _BELOW: RGBColor = (160, 168, 184)
-
-
-class GridChange(NamedTuple):
-    """The difference of two grids: four masks bool [9, 11, 11]."""
-
-    added: npt.NDArray[np.bool_]
-    removed: npt.NDArray[np.bool_]
-    recolored: npt.NDArray[np.bool_]
-    kept: npt.NDArray[np.bool_]
-
-
-def change_of(before: npt.ArrayLike, after: npt.ArrayLike) -> GridChange:
-    """Return the change from one dense grid [9, 11, 11] to another. Raises `GridError` if a grid is invalid."""
-    old, new = as_grid(before, "before"), as_grid(after, "after")
-    both = (old != 0) & (new != 0)
-    return GridChange(
-        (old == 0) & (new != 0), (old != 0) & (new == 0), both & (old != new), both & (old == new)
-    )
 
 
 def _contrast(color: RGBColor) -> RGBColor:
@@ -76,11 +57,10 @@ class _Board:
         """Return the width of a line in pixels, by its share of a cell."""
         return max(1, round(share * self.cell))
 
-    def block(
-        self, ix: int, iz: int, fill: RGBColor, edge: RGBColor | None = None, width: float = 0.07
-    ) -> None:
-        edge = edge or blended(fill, INK, 0.3)
-        self.draw.rectangle(self.box(ix, iz), fill=fill, outline=edge, width=self.thick(width))
+    def block(self, ix: int, iz: int, fill: RGBColor) -> None:
+        self.draw.rectangle(
+            self.box(ix, iz), fill=fill, outline=blended(fill, INK, 0.3), width=self.thick(0.07)
+        )
 
     def write(self, x: float, z: float, text: str, color: RGBColor, size: float, align: str = "m") -> None:
         draw_text(self.draw, self.at(x, z), text, round(size * self.cell), color, align)
@@ -135,32 +115,24 @@ def top_view(grid: npt.ArrayLike, *, size: tuple[int, int] = (360, 360)) -> Pict
     return np.array(picture.reduce(_SMOOTH))
 
 
-def layers_view(
-    grid: npt.ArrayLike,
-    *,
-    before: npt.ArrayLike | None = None,
-    size: tuple[int, int] = (360, 360),
-) -> Picture:
+def layers_view(grid: npt.ArrayLike, *, size: tuple[int, int] = (360, 360)) -> Picture:
     """Return the layers of a structure, lowest first, as maps with north up: uint8[height, width, 3].
 
-    Small squares are blocks of the layer below. Raises `GridError` if a grid is invalid, `RenderError` if the size is
+    Small squares are blocks of the layer below. Raises `GridError` if the grid is invalid, `RenderError` if the size is
     invalid.
 
     Args:
         grid: dense grid [9, 11, 11].
-        before: an earlier grid. Changes since then are marked: "+" added, "x" removed, and the old colour in the upper
-            left half of recoloured cells. Layers without a change are left out, unless nothing changed.
         size: height and width, at least 64 pixels.
 
     """
-    new = as_grid(grid)
-    old = None if before is None else as_grid(before, "before")
-    layers = _shown_layers(new, old)
+    blocks = as_grid(grid)
+    used = np.flatnonzero(blocks.any(axis=(1, 2)))
+    count = int(used[-1]) + 1 if len(used) else 1
     picture, draw = _page(size)
     width, height = picture.size
     pad = 0.02 * min(width, height)
-    count = len(layers)  # the number of columns is that with the largest maps
-    columns = max(
+    columns = max(  # those with the largest maps
         range(1, count + 1), key=lambda k: min(width / (12 * k), height / (13 * math.ceil(count / k)))
     )
     rows = math.ceil(count / columns)
@@ -168,24 +140,13 @@ def layers_view(
     cell = int(min(wide / 11.8, high / 13.0))
     high = min(high, 13.6 * cell)
     upper = (height - rows * high) / 2
-    for number, layer in enumerate(layers):
-        left = round(pad + number % columns * wide + (wide - 11 * cell) / 2)
-        top = round(upper + number // columns * high + (high - 11 * cell) / 2 + 0.7 * cell)
+    for layer in range(count):
+        left = round(pad + layer % columns * wide + (wide - 11 * cell) / 2)
+        top = round(upper + layer // columns * high + (high - 11 * cell) / 2 + 0.7 * cell)
         board = _Board(draw, left, top, cell)
         board.write(0, -0.8, f"height {layer + 1}", TEXT, 1.05, "l")
-        if old is None:
-            _fill_layer(board, new, layer)
-        else:
-            _fill_change(board, old[layer], new[layer])
+        _fill_layer(board, blocks, layer)
     return np.array(picture.reduce(_SMOOTH))
-
-
-def _shown_layers(new: BlockGrid, old: BlockGrid | None) -> list[int]:
-    """Return all layers up to the highest block, or the changed ones."""
-    if old is not None and (old != new).any():
-        return np.flatnonzero((old != new).any(axis=(1, 2))).tolist()
-    used = np.flatnonzero(new.any(axis=(1, 2)))
-    return list(range(int(used[-1]) + 1)) if len(used) else [0]
 
 
 def _fill_layer(board: _Board, grid: BlockGrid, layer: int) -> None:
@@ -194,23 +155,3 @@ def _fill_layer(board: _Board, grid: BlockGrid, layer: int) -> None:
     if layer:
         for ix, iz in np.argwhere(grid[layer - 1] * (grid[layer] == 0)).tolist():
             board.draw.rectangle(board.box(ix, iz, 0.32), outline=_BELOW, width=board.thick(0.06))
-
-
-def _fill_change(board: _Board, old: npt.NDArray[np.int8], new: npt.NDArray[np.int8]) -> None:
-    for ix, iz in np.argwhere((old != 0) | (new != 0)).tolist():
-        was, is_ = int(old[ix, iz]), int(new[ix, iz])
-        if was == is_:
-            board.block(ix, iz, blended(block_color(is_), colors.BOARD, 0.62))
-        elif not was:
-            board.block(ix, iz, block_color(is_), colors.ADDED, 0.13)
-            board.write(ix + 0.5, iz + 0.5, "+", _contrast(block_color(is_)), 0.9)
-        elif not is_:
-            board.block(ix, iz, blended(block_color(was), colors.BOARD, 0.72), colors.REMOVED, 0.13)
-            x0, y0, x1, y1 = board.box(ix, iz, 0.3)
-            for line in ((x0, y0, x1, y1), (x0, y1, x1, y0)):
-                board.draw.line(line, fill=colors.REMOVED, width=board.thick(0.1))
-        else:
-            board.block(ix, iz, block_color(is_), colors.RECOLORED, 0.13)
-            x0, y0, x1, y1 = board.box(ix, iz, 0.13)
-            board.draw.polygon([(x0, y0), (x1, y0), (x0, y1)], fill=block_color(was))
-            board.draw.line((x1, y0, x0, y1), fill=colors.RECOLORED, width=board.thick(0.08))

@@ -247,7 +247,7 @@ def write_dataset(records: Iterable[Record], folder: Path, about: Mapping[str, A
     The folder is written completely or not at all. Raises `DataError` if it is not empty, or without records.
     """
     counts: Counter[str] = Counter()
-    with new_folder(folder, marker=CARD) as made:
+    with new_folder(folder) as made:
         files = {}
         try:
             for record in records:

@@ -156,7 +156,7 @@ def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGam
         **({"controls": "human-level"} if builder is None else {}),
     }
     game = game_options({Role.BUILDER: [builder]}, own, {"chat": "text"})
-    return LiveGame(GameConfig.of(None, game).for_view("live"))
+    return LiveGame(GameConfig.of(None, game))
 
 
 def new_token() -> str:

@@ -135,13 +135,9 @@ def test_folders_in_use_are_kept(tmp_path: Path) -> None:
     (tmp_path / "site" / "index.html").write_text("mine")
     with pytest.raises(RenderError, match="is not empty"):
         write_corpus(tmp_path / "site", "a", [made("a")])
-    with pytest.raises(RenderError, match="may be something else"):
-        write_corpus(tmp_path / "site", "a", [made("a")], overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
     write_corpus(tmp_path / "out", "a", [made("a"), made("A")])
     assert {path.name for path in (tmp_path / "out" / "sessions").iterdir()} == {"a.html", "A-2.html"}
-    write_corpus(tmp_path / "out", "b", [made("b")], overwrite=True)
-    assert {path.name for path in (tmp_path / "out" / "sessions").iterdir()} == {"b.html"}
 
 
 def test_games_of_one_turn(tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def test_every_command_is_in_a_panel() -> None:
             "evaluate --controls flying --count 1 --seed 1 -o .",
             "seed was 0, is 1; choose another folder (--output …)",
         ),
-        ("data browse bundled -o .", ". is not empty; choose another folder, or --overwrite"),
+        ("data browse bundled -o .", ". is not empty; choose another folder"),
         (
             "evaluate --architect llm -o new",
             "expected --llm-model … (and --llm-endpoint …, unless it is a local model)",
@@ -266,7 +266,6 @@ def test_errors_name_options_not_arguments(
     with pytest.raises(IgluMarlError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
-    assert "overwrite=" not in str(caught.value)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -46,7 +45,7 @@ def test_private_files_are_their_owners_alone(tmp_path: Path) -> None:
     assert mode(tmp_path / "a.bin") == PRIVATE
     JsonLines(tmp_path / "a.jsonl", PRIVATE).close()
     assert mode(tmp_path / "a.jsonl") == PRIVATE
-    with new_folder(tmp_path / "new", marker="a", private=True) as made:
+    with new_folder(tmp_path / "new", private=True) as made:
         assert mode(made) == 0o700
     assert mode(tmp_path / "new") == 0o700
     assert mode(private_folder(tmp_path / "deep" / "folder")) == 0o700
@@ -142,7 +141,7 @@ recorder = iglu_marl.Recorder(folder / "recording.jsonl")
 recorder.wrap(env).reset(seed=0)
 lines = JsonLines(folder / "lines.jsonl")
 log = RowLog(folder / "log.jsonl", {}, form=("a", 1), what="tests", from_json=int, to_json=dict)
-with atomic_write(folder / "file.txt") as file, new_folder(folder / "new", marker="a") as new:
+with atomic_write(folder / "file.txt") as file, new_folder(folder / "new") as new:
     file.write_text("whole")
     (new / "a").write_text("whole")
     fork(recorder, lines, log)
@@ -190,54 +189,3 @@ def test_a_forked_process_cannot_write(tmp_path: Path) -> None:
     lines.append({"n": 3})
     lines.close()
     assert lines.path.read_bytes() == b'{"n":1}\n{"n":3}\n'
-
-
-KILLED = """
-import os, sys
-from contextlib import nullcontext
-from pathlib import Path
-from iglu_marl.core import files
-
-calls, kill_at, folder = 0, int(sys.argv[1]), Path(sys.argv[2])
-
-def counted(call):
-    def run(*arguments, **options):
-        global calls
-        calls += 1
-        if calls == kill_at:
-            os._exit(9)
-        return call(*arguments, **options)
-    return run
-
-for name in ("replace", "unlink", "rmdir", "fsync"):
-    setattr(os, name, counted(getattr(os, name)))
-with files.new_folder(folder, overwrite=True, marker="m", holds="old") as new:
-    for number in range(5):
-        (new / f"{number}").write_text("new")
-    (new / "m").write_text("old")
-print(calls)
-"""
-
-
-def test_a_folder_is_whole_wherever_its_replacement_is_killed(tmp_path: Path) -> None:
-    """Before each call that changes a folder: the old or the new one is whole, also after the next call."""
-    folder, calls = tmp_path / "data", 0
-    while True:
-        calls += 1
-        with new_folder(folder, overwrite=True, marker="m", holds="old") as old:
-            for number in range(5):
-                (old / f"{number}").write_text("old")
-            (old / "m").write_text("old")
-        command = [sys.executable, "-c", KILLED, str(calls), str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        whole = [path for path in (folder, folder.with_name(".data.old")) if len(list(path.glob("*"))) == 6]
-        assert whole, calls
-        if done.returncode == 0:
-            break
-        assert done.returncode == 9, done.stderr
-        aside = folder.with_name(".data.old").exists()
-        warned = pytest.warns(UserWarning, match="was killed while it replaced") if aside else nullcontext()
-        with warned, new_folder(folder, overwrite=True, marker="m", holds="old") as new:
-            (new / "m").write_text("old")
-            assert len(list(folder.iterdir())) == 6
-    assert calls > 6

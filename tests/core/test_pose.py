@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -21,18 +19,6 @@ def test_each_number_has_limits_that_belong_to_its_range(name: str) -> None:
         assert as_pose(list(pose)) == pose
         with pytest.raises(PoseError, match=f"pose {name} is"):
             as_pose(pose._replace(**{name: limit + beyond}))
-
-
-def test_the_lowest_height_is_an_argument() -> None:
-    assert as_pose((0, -1.25, 0, 0, 0), lowest=-1.25).y == -1.25
-    with pytest.raises(PoseError, match=r"pose y is -1\.26, expected a number in -1\.25\.\.12"):
-        as_pose((0, -1.26, 0, 0, 0), lowest=-1.25)
-
-
-@pytest.mark.parametrize("value", [None, 3, "00000", b"00000", [0] * 4, [0] * 6, ["a"] * 5, [np.nan] * 5])
-def test_what_is_no_pose_is_refused(value: Any) -> None:
-    with pytest.raises(PoseError):
-        as_pose(value)
 
 
 def test_observations_have_the_pitch_before_the_yaw() -> None:

@@ -1,11 +1,11 @@
-"""Worlds: a row is one world, states are copies."""
+"""A row of worlds is one world."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from iglu_marl import StateError, Task
+from iglu_marl import Task
 from iglu_marl.core.worlds import Worlds
 
 
@@ -26,14 +26,3 @@ def test_a_row_is_one_world_and_shares_its_memory(worlds: Worlds, index: int) ->
     assert np.argwhere(row.target[0]).tolist() == [[0, index + 5, 5]]
     row.pose[0, 1] = 7
     assert worlds.pose[:, 1].tolist() == [7.0 * (number == index) for number in range(3)]
-
-
-def test_a_saved_state_is_a_copy(worlds: Worlds) -> None:
-    saved = worlds.get_state()
-    worlds.pose[:] = 0
-    assert saved["pose"][:, 0].tolist() == [0, 1, 2]
-    worlds.set_state(saved)
-    assert worlds.pose[:, 0].tolist() == [0, 1, 2]
-    assert not np.shares_memory(worlds.state, saved)
-    with pytest.raises(StateError):
-        worlds.set_state(saved[:2])

@@ -4,46 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from probing import LONE_VIEWS, PAIR_VIEWS, driven
 
 from iglu_marl import Controls, Task, Worlds
 from iglu_marl.game.config import GameConfig
-from iglu_marl.tasks import RandomTasks
-
-STEPS = 160
-TASK = RandomTasks(max_blocks=8, height_levels=3, max_dist=5, num_colors=6).sample(np.random.default_rng(4))
-
-
-def busy_actions(name: str) -> list[Any]:
-    """Random actions of the encoding, with many edits."""
-    rng = np.random.default_rng(99)
-    space = Controls(name).space  # type: ignore[arg-type]
-    space.seed(1)
-    actions = [space.sample() for _ in range(STEPS)]
-    for action in actions:
-        if isinstance(action, dict):
-            action["camera"] = rng.uniform(-5, 5, 2).astype(np.float32)
-            if "attack" in action:
-                action["attack"], action["use"] = int(rng.random() < 0.2), int(rng.random() < 0.6)
-    return actions
-
-
-def test_worlds_do_not_depend_on_their_number() -> None:
-    actions = busy_actions("walking")
-    controls = Controls("walking")
-    one, many = Worlds(1), Worlds(5)
-    for index in range(5):
-        many.spawn(index, TASK, pose=(index - 2, 1, 0, 90 * (index % 4), -40))
-    one.spawn(0, TASK, pose=(1, 1, 0, 270, -40))
-    for step, action in enumerate(actions):
-        one.step(controls.encode_batch([action]))
-        others = [actions[(step + 7 * k) % STEPS] for k in range(5)]
-        others[3] = action
-        many.step(controls.encode_batch(others))
-        assert many.state[3].tobytes() == one.state[0].tobytes()
-
 
 # ---------------------------------------------------------------------------------------------------------- completion
 

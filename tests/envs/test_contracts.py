@@ -85,7 +85,7 @@ def generic(test: Any) -> Any:
 )
 def test_pettingzoo(chat: str, controls: str, asks: bool, capsys: pytest.CaptureFixture[str]) -> None:
     options: dict[str, Any] = {**CHATS[chat], **SHORT, "controls": controls, "builder_can_ask": asks}
-    together = GameConfig(**options).for_view("parallel")
+    together = GameConfig(**options)
     api_test(env(**options), num_cycles=30)
     api_test(raw_env(**options), num_cycles=10)
     parallel_api_test(parallel_env(together), num_cycles=30)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import iglu_marl
-from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.kernels.records import WORLD, EpisodeRules
 from iglu_marl.core.state_bounds import BOUNDS
 from iglu_marl.envs import (
@@ -21,7 +20,6 @@ from iglu_marl.envs import (
     VectorGame,
 )
 from iglu_marl.envs.aec import AECGame
-from iglu_marl.envs.documentation import spelled
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.single import GridworldOptions
 from iglu_marl.envs.vector import (
@@ -31,9 +29,6 @@ from iglu_marl.envs.vector import (
     SilentBuilderVectorOptions,
 )
 from iglu_marl.game.config import (
-    ARCHITECT_SIGHTS,
-    BUILDER_SIGHTS,
-    COMPUTED_SIGHTS,
     SHAPING,
     TEAM_OPTIONS,
     GameConfig,
@@ -52,14 +47,6 @@ MAKERS: list[Any] = [
     VectorGame,
 ]
 BUILDERS: list[Any] = [GridworldEnv, SilentBuilderEnv, GridworldVectorEnv, SilentBuilderVectorEnv]
-ALL_FLAGS = {
-    GridworldEnv: [
-        {"vector_state": True, "target_in_obs": True, "target_egocentric": True},
-        {"render": False},
-        {"builder_sees": (*COMPUTED_SIGHTS, "wrong_cells"), "target_in_obs": True},
-    ],
-    SilentBuilderEnv: [{}, {"visual": True}, {"builder_sees": COMPUTED_SIGHTS}],
-}
 
 
 def test_the_typed_options_are_the_fields() -> None:
@@ -82,25 +69,6 @@ def test_the_signature_names_every_option_with_its_default(maker: Any) -> None:
     assert all(parameters[name].default == item.default for name, item in FIELDS.items())
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in FIELDS)
     assert not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-
-
-@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
-def test_help_lists_agents_spaces_rewards_ends_and_options(maker: Any) -> None:
-    text = inspect.getdoc(maker)
-    assert text is not None
-    for title in (
-        "Agents",
-        "Observations of architect_0",
-        "Observations of builder_0",
-        "Rewards",
-        "Ends",
-        "Options",
-    ):
-        assert f"\n{title}" in text
-    assert all(item.metadata["doc"] in text for item in FIELDS.values())
-    assert "Discrete(19)" in text
-    rows = [line.split() for line in text.splitlines()]
-    assert all(any(row[:1] == [name] for row in rows) for name in (*ARCHITECT_SIGHTS, *BUILDER_SIGHTS))
 
 
 def test_the_first_sentence_of_each_maker_is_its_own() -> None:
@@ -131,28 +99,12 @@ def test_the_signature_of_a_builder_names_its_options_with_their_defaults(builde
     assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
 
 
-@pytest.mark.parametrize("builder", BUILDERS, ids=lambda builder: builder.__name__)
-def test_help_of_a_builder_lists_its_spaces_rewards_ends_and_options(builder: Any) -> None:
-    text = inspect.getdoc(builder)
-    assert text is not None
-    titles = ["Actions", "Observations", "Rewards", "Ends", "Options"]
-    assert all(text.count(f"\n{title}") == 1 for title in titles)
-    assert {name for name, item in FIELDS.items() if item.metadata["doc"] not in text} == NOT_ALONE
-    lines = [" ".join(line.split()) for line in text.splitlines()]
-    single = GridworldEnv if "Gridworld" in builder.__name__ else SilentBuilderEnv
-    default = inspect.signature(single).parameters["controls"].default
-    for name in CONTROLS:
-        space = single(name).action_space
-        assert f"{name} {'yes' if name == default else 'no'} {spelled(space)}" in lines
-    told = {
-        line.split()[0]: line
-        for line in lines[lines.index("key when space") + 1 : lines.index("Rewards:") - 1]
-    }
-    seen: dict[str, Any] = {}
-    for flags in ALL_FLAGS[single]:
-        seen |= single(**flags).observation_space.spaces
-    assert told.keys() == seen.keys()
-    assert all(told[key].endswith(spelled(space)) for key, space in seen.items())
+@pytest.mark.parametrize("maker", [*MAKERS, *BUILDERS], ids=lambda maker: maker.__name__)
+def test_help_lists_the_options(maker: Any) -> None:
+    text = inspect.getdoc(maker) or ""
+    missing = {name for name, item in FIELDS.items() if item.metadata["doc"] not in text}
+    assert text.count("\nOptions") == 1
+    assert missing == (NOT_ALONE if maker in BUILDERS else set())
 
 
 def test_the_typed_options_of_builders_are_their_parameters() -> None:

@@ -10,110 +10,44 @@ import pytest
 from probing import IDS
 
 import iglu_marl
-from benchmarks import options as trials
 from iglu_marl import ConfigError, GameConfig
 from iglu_marl.agents import ScriptedArchitect
-from iglu_marl.envs import GridworldEnv, SilentBuilderEnv, VectorGame
-from iglu_marl.envs.language import make_language_goal
+from iglu_marl.envs import GridworldEnv, SilentBuilderEnv
 
 PLAIN, VECTOR, SILENT, VISUAL = IDS
-ENVIRONMENTS = trials.environments()
-FIELDS = {item.name for item in dataclasses.fields(GameConfig)}
-TEAM = {"architects", "builders", "sees", "hearers", "inventories"}
-OF_PAIRS = TEAM | {"rewards", "message_cost", "builder_can_ask"}
-OF_ARCHITECTS = {"turn_steps", "max_turns", "architect_sees", "max_message_length", "strict"}
-OF_GOALS = {"controls", "select_and_place", "max_steps", "step_cost", "render_mode"}
-# What raises, by the beginning of the environment's name; the longest that fits counts.
-RAISES: dict[str, set[str]] = {
-    "raw_env": set(),
-    "parallel_env": {"turn_steps"},
-    "LiveGame": {"turn_steps", "builder_can_ask", "shaping", "shaping_scale"},
-    "VectorGame": {"chat", "strict"},
-    "VectorGame, in turns": {"chat", "strict", "max_wrong_cells"} | TEAM,
-    "VectorGame, team": {"chat", "strict", "turn_steps"},
-    **{f"{name}, recorded dialogue": OF_PAIRS | OF_ARCHITECTS for name in IDS},
-    **{f"{name}, live architect": OF_PAIRS for name in IDS},
-    **{f"{name}, recorded dialogue": OF_PAIRS | OF_ARCHITECTS | {"max_wrong_cells"} for name in IDS[2:]},
-    **{f"{name}, live architect": OF_PAIRS | {"max_wrong_cells"} for name in IDS[2:]},
-    "iglu_marl/LanguageGoal-v0, direct": FIELDS - OF_GOALS,
-    "iglu_marl/LanguageGoal-v0, image": FIELDS - OF_GOALS - {"pov_size", "renderer"},
-}
-
-
-def test_every_option_is_tried() -> None:
-    assert trials.TRIALS.keys() == FIELDS
-
-
-# `python -m benchmarks.options` tries all.
-SHORTER = [
-    kind
-    for kind in ENVIRONMENTS
-    if kind not in ("raw_env, team", "LiveGame, team")
-    and (kind.startswith(VECTOR) or "make_vec" not in kind)
-    and not kind.startswith(VISUAL)
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", SHORTER)
-def test_an_option_counts_or_raises(kind: str) -> None:
-    results = {name: trials.attempt(ENVIRONMENTS[kind], name) for name in trials.TRIALS}
-    expected = RAISES[max(filter(kind.startswith, RAISES), key=len)]
-    assert [name for name, result in results.items() if result.outcome == "silent"] == []
-    assert {name for name, result in results.items() if result.outcome == "raises"} == expected
-    assert all(f"{name} is " in results[name].detail for name in expected - TEAM)
-
-
-@pytest.mark.parametrize(
-    "kind", ["parallel_env", f"{VECTOR}, recorded dialogue", f"{VECTOR}, live architect"]
-)
-def test_options_in_a_config_count_or_raise(kind: str) -> None:
-    expected = RAISES[kind]
-    for name in sorted(OF_PAIRS | OF_ARCHITECTS):
-        result = trials.attempt(ENVIRONMENTS[kind], name, in_config=True)
-        assert result.outcome == ("raises" if name in expected else "counts"), name
-        assert name not in expected or "config.for_view(" in result.detail
-
-
 ALONE = {"architect": ScriptedArchitect()}
 
 
 @pytest.mark.parametrize(
     ("make", "options", "name"),
     [
-        (iglu_marl.raw_env, {"vocabulary": 20}, "vocabulary"),
-        (iglu_marl.raw_env, {"egocentric_radius": 3}, "egocentric_radius"),
-        (iglu_marl.raw_env, {"builder_sees": ("grid",), "pov_size": (8, 8)}, "pov_size"),
-        (iglu_marl.raw_env, {"builder_sees": ("grid",), "renderer": "painter"}, "renderer"),
-        (iglu_marl.raw_env, {"size_reward": True, "right_scale": 3.0}, "right_scale"),
-        (iglu_marl.raw_env, {"sparse_reward": True, "wrong_scale": 3.0}, "wrong_scale"),
-        (iglu_marl.raw_env, {"architects": 0, "architect_sees": ("grid",)}, "architect_sees"),
-        (iglu_marl.raw_env, {"architects": 0, "message_cost": 1}, "message_cost"),
-        (iglu_marl.raw_env, {"architects": 0, "strict": False}, "strict"),
-        (iglu_marl.raw_env, {"architects": 0, "rewards": "builder"}, "rewards"),
-        (
-            iglu_marl.raw_env,
-            {"builder_sees": ("grid",), "architect_sees": ("grid",), "dialog_length": 9},
-            "dialog_length",
-        ),
-        (GridworldEnv, {"builder_sees": ("grid",), "chat": "tokens"}, "chat"),
-        (GridworldEnv, {"builder_sees": ("grid",), "pov_size": (8, 8)}, "pov_size"),
-        (GridworldEnv, {"render": False, "render_size": (8, 8)}, "render_size"),
         (GridworldEnv, {"controls": "flying", "discretize": False}, "discretize"),
         (GridworldEnv, {"controls": "flying", "action_space": "walking"}, "action_space"),
         (GridworldEnv, {"pov_size": (8, 8), "render_size": (9, 9)}, "render_size"),
         (SilentBuilderEnv, {"controls": "flying", "action_space": "walking"}, "action_space"),
-        (SilentBuilderEnv, {"egocentric_radius": 3}, "egocentric_radius"),
-        (VectorGame, {"config": GameConfig(chat="tokens", turn_steps=7)}, "turn_steps"),
-        (make_language_goal, {"action_space": "perfect", "select_and_place": True}, "select_and_place"),
         # a keyword is given, whatever its value
         (GridworldEnv, {"turn_steps": 50}, "turn_steps"),
         (GridworldEnv, {**ALONE, "builder_can_ask": False}, "builder_can_ask"),
         (GridworldEnv, {"hearers": None}, "hearers"),
         (iglu_marl.parallel_env, {"turn_steps": 1}, "turn_steps"),
+        # what another option has to allow
+        (iglu_marl.raw_env, {"vocabulary": 20}, "vocabulary"),
+        (iglu_marl.raw_env, {"egocentric_radius": 3}, "egocentric_radius"),
+        (iglu_marl.raw_env, {"max_wrong_cells": 3}, "max_wrong_cells"),
+        (iglu_marl.raw_env, {"controls": "cells", "select_and_place": True}, "select_and_place"),
+        (iglu_marl.raw_env, {"builder_sees": ("grid",), "pov_size": (8, 8)}, "pov_size"),
+        (iglu_marl.raw_env, {"builder_sees": ("grid",), "renderer": "painter"}, "renderer"),
+        (iglu_marl.raw_env, {"size_reward": True, "right_scale": 3.0}, "right_scale"),
+        (iglu_marl.raw_env, {"sparse_reward": True, "wrong_scale": 3.0}, "wrong_scale"),
+        (iglu_marl.raw_env, {"shaping_scale": 2.0}, "shaping_scale"),
+        (iglu_marl.raw_env, {"architects": 0, "architect_sees": ("grid",)}, "architect_sees"),
+        (iglu_marl.raw_env, {"architects": 0, "message_cost": 1}, "message_cost"),
+        (GridworldEnv, {"builder_sees": ("grid",), "pov_size": (8, 8)}, "pov_size"),
+        (GridworldEnv, {"render": False, "render_size": (8, 8)}, "render_size"),
+        (SilentBuilderEnv, {"egocentric_radius": 3}, "egocentric_radius"),
     ],
 )
-def test_an_option_without_what_it_needs_raises(make: Any, options: dict[str, Any], name: str) -> None:
+def test_an_option_without_effect_raises(make: Any, options: dict[str, Any], name: str) -> None:
     with pytest.raises(ConfigError, match=rf"\b{name} is "):
         make(**options)
 
@@ -182,41 +116,19 @@ def test_flags_that_leave_out_what_builder_sees_names_raise(
             make(**flags, **given)
 
 
-PAIR = GameConfig(
-    controls="flying",
-    chat="tokens",
-    vocabulary=9,
-    strict=False,
-    turn_steps=7,
-    max_turns=9,
-    max_steps=33,
-    builder_can_ask=True,
-    architect_sees=("grid",),
-    builder_sees=("grid", "dialog", "egocentric"),
-    egocentric_radius=2,
-    message_cost=0.5,
-    step_cost=0.25,
-    rewards="own",
-    builders=2,
-    inventories={"builder_1": [3] * 6},
-)
-
-
-def test_a_config_for_another_view() -> None:
+def test_a_config_is_read_for_what_an_environment_has() -> None:
     kept = {
-        "controls": "flying", "chat": "tokens", "vocabulary": 9, "max_steps": 33, "step_cost": 0.25,
+        "controls": "flying", "chat": "tokens", "max_steps": 33, "step_cost": 0.25,
         "builder_sees": ("grid", "dialog", "egocentric"), "egocentric_radius": 2,
     }  # fmt: skip
-    assert PAIR.for_view("single") == GameConfig(**kept, turn_steps=None, max_turns=None)
-    lone = {"strict": False, "turn_steps": 7, "max_turns": 9, "architect_sees": ("grid",)}
-    assert PAIR.for_view("instructed") == GameConfig(**kept, **lone)
-    assert PAIR.for_view("aec") == PAIR
-    assert PAIR.for_view("parallel") == dataclasses.replace(PAIR, turn_steps=1)
-    assert PAIR.for_view("live") == dataclasses.replace(PAIR, turn_steps=None)
-    with pytest.raises(ConfigError, match="view is 'goal'"):
-        PAIR.for_view("goal")
-    silent = dataclasses.replace(PAIR, builder_sees=("grid",)).for_view("single")
-    assert (silent.chat, silent.vocabulary, silent.dialog_length) == ("text", "templates", 4000)
+    live = {"strict": False, "turn_steps": 7, "max_turns": 9, "architect_sees": ("grid",)}
+    pair = GameConfig(**kept, **live, builder_can_ask=True, message_cost=0.5, rewards="builder")
+    assert GridworldEnv(config=pair).config == GameConfig(**kept, turn_steps=None, max_turns=None)
+    assert GridworldEnv(config=pair, **ALONE).config == GameConfig(**kept, **live)
+    assert iglu_marl.raw_env(pair).unwrapped.config == pair
+    assert iglu_marl.parallel_env(pair).unwrapped.config == dataclasses.replace(pair, turn_steps=1)
+    with pytest.raises(ConfigError, match="builders is 2"):
+        GridworldEnv(config=GameConfig(builders=2))
 
 
 @pytest.mark.parametrize("field", ["builder_sees", "architect_sees"])

@@ -254,23 +254,6 @@ def test_copied_observations_share_no_memory() -> None:
     assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
 
 
-def test_large_copies_use_memory_again_only_when_it_is_free() -> None:
-    env = make("IGLUGridworld-v0", 128)
-    held = [env.reset(seed=0)[0]["pov"]]
-    expected = held[0].copy()
-    for _ in range(8):
-        held.append(env.step(np.full(128, 13))[0]["pov"])
-    assert not any(np.shares_memory(a, b) for i, a in enumerate(held) for b in held[:i])
-    assert (held[0] == expected).all()
-    view = held[1][3:]
-    address = {array.ctypes.data for array in held}
-    expected = view.copy()
-    held.clear()
-    again = [env.step(np.full(128, 12))[0]["pov"] for _ in range(2)]
-    assert {array.ctypes.data for array in again} & address, "memory is used again"
-    assert (view == expected).all(), "but not under a view"
-
-
 def test_without_copies_the_same_arrays_come_back() -> None:
     env = make("IGLUSilentBuilder-v0", 3, copy=False)
     first, _ = env.reset(seed=0)

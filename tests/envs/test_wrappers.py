@@ -71,7 +71,7 @@ def entries(env: Any, vector: Any, agent: str = BUILDER) -> dict[str, Any]:
     "name",
     ["IGLUGridworld-v0", "IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0"],
 )
-@pytest.mark.parametrize("style", [{}, {"grids": "scaled", "words": "scaled"}, {"words": "one-hot"}])
+@pytest.mark.parametrize("style", [{}, {"words": "one-hot"}])
 def test_every_vector_lies_in_its_box(name: str, style: dict[str, Any]) -> None:
     options: dict[str, Any] = {"target_in_obs": True} if "Gridworld" in name else {}
     if name != "IGLUGridworldVector-v0":
@@ -159,8 +159,8 @@ def test_flattening_refuses_what_has_no_place() -> None:
         flatten(lone(), drop=("dialog", "grid", "agentPos", "compass", "inventory"))
     with pytest.raises(ConfigError, match="drop is 'dialog'"):
         flatten(lone(), drop="dialog")
-    with pytest.raises(ConfigError, match="grids is 'cubes'"):
-        flatten(lone(), drop=("dialog",), grids="cubes")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="words is 'letters'"):
+        flatten(lone(), drop=("dialog",), words="letters")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="expected a Dict"):
         flatten(flatten(lone(), drop=("dialog",)))
     with pytest.raises(ConfigError, match="env is 3"):
@@ -320,7 +320,7 @@ def test_the_target_does_not_reach_the_builder(masked: bool) -> None:
     for block in ((3, 1, 3, 1), (-3, -1, 2, 5)):
         options = {**SYMBOL, "tasks": Task("", [block, (5, 7, 5, 2)]), "rewards": "builder"}
         env = align(iglu_marl.parallel_env(**options), actions="discrete")
-        env = mask(env, in_observation=False) if masked else env
+        env = mask(env) if masked else env
         shown = aligned_story(env, 5, 60)
         stories.append([(part[0][BUILDER], part[-1][BUILDER]) for part in shown])
         assert any(np.ptp(observation) > 0 for observation, _ in stories[-1])
@@ -328,7 +328,7 @@ def test_the_target_does_not_reach_the_builder(masked: bool) -> None:
 
 
 def test_each_uses_its_own_digits() -> None:
-    env = align(iglu_marl.parallel_env(**GAME, builder_can_ask=True), words="scaled")
+    env = align(iglu_marl.parallel_env(**GAME, builder_can_ask=True), words="one-hot")
     assert env.action_space(ARCHITECT) == spaces.MultiDiscrete([6, 6, 19])
     env.reset(seed=0)
     env.step({ARCHITECT: np.array([2, 5, 18]), BUILDER: np.array([0, 0, 13])})
@@ -423,16 +423,10 @@ def test_yielding_has_an_effect_where_there_are_turns() -> None:
     assert both.reset(seed=0)[1][BUILDER]["action_mask"][18] == 0
 
 
-def test_the_classic_form_of_masks() -> None:
-    env = mask(align(iglu_marl.parallel_env(**SYMBOL), actions="discrete"), in_observation=True)
-    observations, infos = env.reset(seed=0)
-    for agent in env.agents:
-        assert set(observations[agent]) == {"observation", "action_mask"}
-        assert env.observation_space(agent).contains(observations[agent])
-        assert "action_mask" not in infos[agent]
-    assert observations[ARCHITECT]["action_mask"].tolist() == [1] * 6 + [0] * 13
-    with pytest.raises(ConfigError, match="in_observation"):
-        mask(gym.make_vec("IGLUGridworldVector-v0", num_envs=2), in_observation=True)
+def test_masks_of_aligned_agents() -> None:
+    env = mask(align(iglu_marl.parallel_env(**SYMBOL), actions="discrete"))
+    infos = env.reset(seed=0)[1]
+    assert infos[ARCHITECT]["action_mask"].tolist() == [1] * 6 + [0] * 13
     with pytest.raises(ConfigError, match="discretize"):
         mask(lone(action_space="flying"))
 

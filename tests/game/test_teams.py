@@ -453,7 +453,7 @@ def team_options(architects: int, builders: int, **more: Any) -> dict[str, Any]:
 def test_pettingzoo(architects: int, builders: int, capsys: pytest.CaptureFixture[str]) -> None:
     chat: Any = ("text", "tokens")[(architects + builders) % 2]
     options = team_options(architects, builders, chat=chat, builder_can_ask=builders % 2 == 0)
-    together = GameConfig(**options).for_view("parallel")
+    together = GameConfig(**options)
     api_test(env(**options), num_cycles=20)
     api_test(raw_env(architects=architects, builders=builders), num_cycles=5)
     parallel_api_test(parallel_env(together), num_cycles=20)
@@ -467,7 +467,6 @@ def test_pettingzoo(architects: int, builders: int, capsys: pytest.CaptureFixtur
 def test_a_state_is_restored_within_a_turn(make: Any) -> None:
     """Also by copies and pickles, and in another environment."""
     config = GameConfig(**team_options(3, 3, builder_can_ask=True))
-    config = config.for_view("aec" if make is raw_env else "parallel")
     made = make(config)
     made.reset(seed=5)
     Player(made, 1).moves(made, 12 if make is raw_env else 4)
@@ -482,7 +481,7 @@ def test_a_state_is_restored_within_a_turn(make: Any) -> None:
 
 
 def test_a_state_of_another_team_is_refused() -> None:
-    configs = [GameConfig(**team_options(2, builders)).for_view("parallel") for builders in (3, 2)]
+    configs = [GameConfig(**team_options(2, builders)) for builders in (3, 2)]
     made, smaller = map(parallel_env, configs)
     for game in (made, smaller):
         game.reset(seed=5)

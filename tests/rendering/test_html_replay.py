@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from browser import Browser, browser
@@ -84,22 +83,6 @@ def game() -> Watched:
         env, {"architect": ScriptedArchitect(), "builder": ScriptedBuilder()}, seed=1, on_step=seen
     ).completed
     return seen
-
-
-class Sampler:
-    """A builder of any environment that does anything."""
-
-    def __init__(self, space: gym.Space[Any]) -> None:
-        self.space = space
-
-    def reset(self, role: Any, seed: int | None) -> None:
-        self.space.seed(seed)
-
-    def act(self, observation: Any) -> Any:
-        return self.space.sample()
-
-    def close(self) -> None:
-        pass
 
 
 def grid_at(data: dict[str, Any], moment: int) -> Any:
@@ -227,37 +210,6 @@ def test_files(game: Watched, tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="no moments"):
         ReplayRecorder().write(tmp_path / "empty.html")
     assert [path.name for path in tmp_path.iterdir()] == ["game.html"]
-
-
-def test_show_and_demo_write_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run = CliRunner().invoke
-    options = ["--controls", "flying", "--json"]
-    shown = json.loads(run(app, ["show", "zigzag-fence", "-o", "replay.html", *options]).stdout)
-    assert shown["completed"]
-    shown = json.loads(
-        run(app, ["demo", "--task", "zigzag-fence", *options, "--video-format", "none", "-o", "out"]).stdout
-    )
-    assert str(Path("out", "replay.html")) in shown["files"]
-    assert page_data("out/replay.html") == page_data("replay.html")
-
-
-def test_a_recording_becomes_a_page(tmp_path: Path) -> None:
-    seen = Watched()
-    with iglu_marl.Recorder(tmp_path / "games.jsonl") as recorder:
-        for seed in (1, 2):
-            env = iglu_marl.env(max_turns=2, turn_steps=5, tasks=Task("", BLOCKS, task_id=f"game {seed}"))
-            agents = {"architect": ScriptedArchitect(), "builder": Sampler(env.action_space("builder_0"))}
-            play(env, agents, seed=seed, on_step=seen)
-            env = recorder.wrap(env)
-            play(env, agents, seed=seed)
-    words = ["show", str(tmp_path / "games.jsonl"), "--episode", "1", "-o", str(tmp_path / "two.html")]
-    done = CliRunner().invoke(app, [*words, "--json"])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["task"] == "game 2"
-    page, truth = page_data(tmp_path / "two.html"), json.loads(json.dumps(seen.recorder.data))
-    assert page["moments"] == truth["moments"]
-    assert page == truth
 
 
 def test_what_a_person_did_becomes_a_page(window: Browser, tmp_path: Path) -> None:
@@ -437,29 +389,3 @@ def test_the_builders_eyes_see_what_the_painter_paints(opened: Browser, game: Wa
             theirs_vivid = (theirs.max(axis=2) - theirs.min(axis=2) > 60) & (theirs != SKY).any(axis=2)
             assert (vivid & theirs_vivid).sum() > 0.95 * (vivid | theirs_vivid).sum(), at
     assert colored > 50_000
-
-
-def test_hostile_texts_in_a_browser(window: Browser, tmp_path: Path) -> None:
-    window.messages()
-    window.open(hostile().write(tmp_path / "hostile.html"))
-    window.wait("return window.replay !== undefined")
-    assert window.run("return typeof window.hacked") == "undefined"
-    # As code units: chromedriver cannot send half of a surrogate pair.
-    shown = window.run(
-        "return [...document.querySelectorAll('#lines button')].map((b) =>"
-        " b.textContent.slice(b.firstChild.textContent.length).split('').map((c) => c.charCodeAt(0)))"
-    )
-    expected = [
-        np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16).tolist() for text in HOSTILE
-    ]
-    assert shown == expected
-    who = window.run(
-        "return [...document.querySelectorAll('#lines small')].map((s) => s.firstChild.textContent)"
-    )
-    assert who[:3] == ["Architect", "Builder", "<b>someone</b>"]
-    for place in ("document.title", "document.getElementById('title').textContent"):
-        assert window.run(f"return {place}.startsWith('</title><script>window.hacked')")
-    window.press("end")
-    assert "</script><i>" in window.run("return document.getElementById('floor').textContent")
-    assert window.run("return document.querySelectorAll('#floor i, #lines b, #lines img').length") == 0
-    assert window.messages() == []

@@ -7,17 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from iglu_marl import GridError
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
-from iglu_marl.rendering import change_sheet, contact_sheet, layers_view, top_view
-from iglu_marl.rendering.colors import ADDED, RECOLORED, REMOVED
-from iglu_marl.rendering.palette import block_color
-from iglu_marl.rendering.sheets import CHANGE_SIZE, SHEET_SIZE
-from iglu_marl.rendering.top_down import change_of
+from iglu_marl.rendering import contact_sheet, layers_view, top_view
+from iglu_marl.rendering.sheets import SHEET_SIZE
 
 EMPTY = np.zeros(ZONE_SHAPE, np.int8)
 SOME = blocks_to_grid([(2, -1, 1, 6), (2, 0, 1, 3), (-4, 3, -2, 1), (0, -1, 5, 4)])
@@ -90,41 +86,6 @@ def test_views_refuse_what_they_cannot_draw(view: Any) -> None:
         view(np.full(ZONE_SHAPE, 7))
 
 
-# ----------------------------------------------------------------------------------------------------------- layers
-
-
-def test_changed_layers_only_and_each_kind_has_its_mark() -> None:
-    base = blocks_to_grid([(0, -1, 0, 1), (0, 3, 0, 2)])
-    added = blocks_to_grid([(0, -1, 0, 1), (0, 3, 0, 2), (1, 3, 0, 1)])
-    recolored = blocks_to_grid([(0, -1, 0, 1), (0, 3, 0, 5)])
-    removed = blocks_to_grid([(0, -1, 0, 1)])
-    size = (500, 500)
-    plain = layers_view(base, before=base, size=size)
-    for after, marks in ((added, {ADDED}), (recolored, {RECOLORED}), (removed, {REMOVED}), (base, set())):
-        picture = layers_view(after, before=base, size=size)
-        assert {mark for mark in (ADDED, RECOLORED, REMOVED) if has(picture, mark)} == marks
-        assert changed(picture, plain).any() == bool(marks)
-    both = layers_view(recolored, before=base, size=size)
-    assert has(both, block_color(2))
-    assert has(both, block_color(5))
-
-
-# ----------------------------------------------------------------------------------------------------------- change
-
-
-@given(grids, grids)
-def test_a_change_parts_the_blocks(before: Any, after: Any) -> None:
-    change = change_of(before, after)
-    counted = sum(mask.astype(int) for mask in change)
-    assert ((counted == 1) == ((before != 0) | (after != 0))).all()
-    rebuilt = np.where(change.added | change.recolored, after, before)
-    rebuilt[change.removed] = 0
-    assert (rebuilt == after).all()
-    back = change_of(after, before)
-    assert (back.added == change.removed).all()
-    assert (back.recolored == change.recolored).all()
-
-
 # ----------------------------------------------------------------------------------------------------------- sheets
 
 
@@ -142,25 +103,3 @@ def test_the_view_from_the_north_is_that_from_the_south_of_the_structure_turned_
 @pytest.mark.parametrize("title", ["", "x", "a very long title " * 40, "zwölf ☃ \U0001f600\n\ttab\x00"])
 def test_titles_of_all_kinds(title: str) -> None:
     assert contact_sheet(SOME, title=title).shape == (*SHEET_SIZE, 3)
-    assert change_sheet(SOME, EMPTY, title=title, caption=title).shape == (*CHANGE_SIZE, 3)
-
-
-def test_a_change_sheet_marks_each_kind_in_the_difference() -> None:
-    after = SOME.copy()
-    after[0, 7, 6] = 0  # removed
-    after[1, 7, 6] = 2  # recoloured
-    after[0, 0, 0] = 5  # added
-    picture = change_sheet(SOME, after, title="t", caption="Do it.")
-    same = change_sheet(SOME, SOME, title="t", caption="Do it.")
-    third = (slice(140, 480), slice(2 * CHANGE_SIZE[1] // 3, CHANGE_SIZE[1]))
-    assert changed(picture, same)[third].sum() > 500
-    for mark in (ADDED, REMOVED):
-        assert has(picture, mark)
-        assert not has(same, mark)
-    assert changed(picture, change_sheet(SOME, after, title="t", caption="Do something else.")).any()
-    backwards = change_sheet(after, SOME, title="t", caption="Do it.")
-    assert changed(picture, backwards).any()
-    with pytest.raises(GridError, match="before"):
-        change_sheet(np.zeros((3, 3)), SOME)
-    with pytest.raises(RenderError):
-        change_sheet(SOME, SOME, size=(100, 100))

@@ -146,10 +146,6 @@ def painted(layer):
 
 def test_every_screen_in_every_size(window):
     """From tiny to large nothing fails, and the picture fills the window."""
-    target = np.roll(GRID, 1, axis=1)
-    architect = screens.ArchitectView(
-        target, GRID, target, POSE, dialogue=TALK, intersection=1, target_blocks=3, facts=(("turn", "2"),)
-    )
     overlay = screens.Overlay(
         typed=("Put it there, żółty", 3),
         note="A note",
@@ -160,7 +156,6 @@ def test_every_screen_in_every_size(window):
         for layers in (
             screens.builder_screen(builder_view(), size, overlay),
             screens.builder_screen(builder_view(), size, screens.Overlay()),
-            screens.onlooker_screen(builder_view(), architect, "A title", size),
         ):
             picture = np.array(composite(layers, size, smoothing=1))
             assert picture.shape == (*size, 3)

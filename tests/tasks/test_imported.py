@@ -11,7 +11,6 @@ import pytest
 from iglu_marl.core.errors import DataError, IgluMarlError, TaskError
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.rendering.palette import block_color
-from iglu_marl.rendering.voxels import import_sheet, voxel_view
 from iglu_marl.tasks import import_structure
 from iglu_marl.tasks.imported import fitted
 from iglu_marl.tasks.named import as_source
@@ -345,20 +344,6 @@ def test_a_file_is_a_source_of_tasks(tmp_path):
     (tmp_path / "a.json").write_text("5")
     with pytest.raises(DataError, match="has no 'structures'"):
         as_source(tmp_path / "a.json")
-
-
-def test_the_picture_shows_the_blocks_of_the_file_and_of_the_game():
-    cells, colors = np.array([[0, 0, 0], [1, 0, 0]]), np.array([[255, 0, 255], [0, 255, 0]], np.uint8)
-    picture = voxel_view(cells, colors, size=(200, 300))
-    assert picture.shape == (200, 300, 3)
-    shares = [(picture == rgb).all(axis=-1).mean() for rgb in ((255, 0, 255), (0, 255, 0))]
-    assert min(shares) > 0.02  # of the tops
-    left = np.argwhere((picture == (255, 0, 255)).all(axis=-1))[:, 1].mean()
-    assert left < np.argwhere((picture == (0, 255, 0)).all(axis=-1))[:, 1].mean()
-    grid = np.zeros((9, 11, 11), np.int8)
-    grid[0, 5, 5] = 6
-    sheet = import_sheet(cells, colors, grid, title="two", size=(400, 700))
-    assert (sheet == (255, 0, 255)).all(axis=-1).any()
 
 
 def test_a_pickle_of_goals_is_refused_with_the_command_that_converts_it(tmp_path):

@@ -154,7 +154,6 @@ def test_poses_by_world_and_by_builder() -> None:
         ([[one, two], [two, two]], [1, 2, 2, 2]),
         ([{"builder_0": one, "builder_1": two}, two], [1, 2, 2, 2]),
         ({"builder_0": one, "builder_1": two}, [1, 2, 1, 2]),
-        ({"builder_0": [one, two], "builder_1": two}, [1, 2, 2, 2]),
     ):
         games.reset(seed=0, options={"pose": given})
         assert games.worlds.pose[:, 0].tolist() == expected
@@ -166,8 +165,6 @@ def test_poses_by_world_and_by_builder() -> None:
     for poses in ([one, two], np.array([one, two])):
         pairs.reset(seed=0, options={"pose": poses})
         assert pairs.worlds.pose[:, 0].tolist() == [1, 2]
-    pairs.reset(seed=0, options={"pose": {"builder_0": [one, two]}})
-    assert pairs.worlds.pose[:, 0].tolist() == [1, 2]
     games = VectorGame(3, builders=2, tasks=[Task("", RED)])
     with pytest.raises(PoseError, match="there are 2 poses, expected one, or one for each of 3 worlds"):
         games.reset(seed=0, options={"pose": [one, two]})

@@ -216,7 +216,7 @@ def write_sessions(
     labels = [(entry.task_id or "session", structure or entry.structure) for entry, structure in listed]
     names = _names([(name, structure or structure_of(name)) for name, structure in labels])
     rows: list[dict[str, str]] = []
-    with new_folder(path, marker=TABLE) as folder:
+    with new_folder(path) as folder:
         (folder / WORLDS).mkdir()
         for (session, _), (name, structure) in zip(listed, names, strict=True):
             cells = {"PartitionKey": name, "structureId": structure, "IsHITQualified": "True"}

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
-from gymnasium.vector import VectorEnv
 from pettingzoo import AECEnv, ParallelEnv
 
 from iglu_marl.core.arguments import as_number
@@ -37,7 +36,7 @@ from iglu_marl.envs.wrappers.adapters import (
     uncommon_infos,
     wrap,
 )
-from iglu_marl.envs.wrappers.flatten import Grids, Numbers, Style, Vector, Words
+from iglu_marl.envs.wrappers.flatten import Numbers, Style, Vector, Words
 from iglu_marl.envs.wrappers.noise import NoisyMessages
 
 __all__ = ["action_table", "align", "discretize", "flatten", "mask", "noise"]
@@ -47,7 +46,6 @@ def flatten(
     env: Any,
     *,
     drop: Iterable[str] = (),
-    grids: Grids = "one-hot",
     words: Words = "counts",
     dtype: Numbers = "float32",
     crop: tuple[int, int] | None = None,
@@ -57,20 +55,19 @@ def flatten(
     Args:
         env: the environment.
         drop: keys to leave out.
-        grids: "one-hot": 6 numbers per cell, one per colour (air: all 0); "scaled": the id as a fraction.
         words: for dialogs in tokens, "counts": occurrences of each token and of the two speakers' marks; "one-hot":
-            one-hot token at each position; "scaled": the id at each position as a fraction.
+            one-hot token at each position.
         dtype: "float32", or "uint8": a quarter of the memory.
         crop: (layers, radius): keep the lowest layers of build and target, up to `radius` cells from the centre.
 
-    Other entries are scaled from their bounds to 0..1, in uint8 to 0..255 and rounded. Entries are in the order of
-    their keys, see `env.changes[agent].layout`. In infos, `event` becomes its index in `iglu_marl.game.episode.EVENTS`,
-    and `events` an array of these by builder. Infos of a single game have the keys of all agents of the role only. With
-    `copy=False`, many worlds return the same vectors in every step. Raises `ConfigError` for texts:
-    use `chat="tokens"`.
+    Grids have 6 numbers per cell, one per colour (air: all 0). Other entries are scaled from their bounds to 0..1, in
+    uint8 to 0..255 and rounded. Entries are in the order of their keys, see `env.changes[agent].layout`. In infos,
+    `event` becomes its index in `iglu_marl.game.episode.EVENTS`, and `events` an array of these by builder. Infos of a
+    single game have the keys of all agents of the role only. With `copy=False`, many worlds return the same vectors in
+    every step. Raises `ConfigError` for texts: use `chat="tokens"`.
 
     """
-    style = Style(_keys(drop), grids, words, dtype, crop).check()
+    style = Style(_keys(drop), words, dtype, crop).check()
 
     def change(given: AgentSpaces) -> AgentChange:
         role = given.agent.rpartition("_")[0]
@@ -119,7 +116,6 @@ def align(
     env: Any,
     *,
     drop: Iterable[str] = (),
-    grids: Grids = "one-hot",
     words: Words = "counts",
     dtype: Numbers = "float32",
     crop: tuple[int, int] | None = None,
@@ -136,7 +132,7 @@ def align(
     """
     if actions not in KINDS:
         raise ConfigError(f"actions is {actions!r}, expected one of {', '.join(map(repr, KINDS))}")
-    style, all_spaces = Style(_keys(drop), grids, words, dtype, crop).check(), spaces_of(env)
+    style, all_spaces = Style(_keys(drop), words, dtype, crop).check(), spaces_of(env)
     if len(all_spaces) == 1:
         raise ConfigError("env has one agent, expected more to align; use flatten() for one")
 
@@ -147,30 +143,22 @@ def align(
     return wrap(env, change, Recipe("align", {**style._asdict(), "actions": actions}))
 
 
-def mask(env: Any, *, in_observation: bool = False) -> Any:
+def mask(env: Any) -> Any:
     """Add `action_mask`, int8 [n], for every agent with `Discrete` actions: 0 for actions without effect now.
 
     An action is masked if the world after it equals the world after doing nothing, or if it duplicates an earlier
     action (as with `align`). The first action that does nothing is allowed. Architects with token rows have no mask.
     The mask of a builder in a team is that of a step in which the other builders do nothing.
 
-    in_observation: whether observations become {"observation": …, "action_mask": …}; else the mask is in the infos, and
-    a Gymnasium environment has `action_masks()`, for sb3-contrib. Every action is tried in a copy of the world. Raises
-    `ConfigError` if the builder's actions are not Discrete, and for masks in observations of vector environments.
+    Masks are in the infos, and a Gymnasium environment has `action_masks()`, for sb3-contrib. Every action is tried in
+    a copy of the world. Raises `ConfigError` if the builder's actions are not Discrete.
     """
-    many = isinstance(env, (VectorEnv, VectorGame, GameHost))
-    if many and in_observation:
-        raise ConfigError(
-            "in_observation is True, expected False for many worlds: their masks are in the infos"
-        )
 
     def change(given: AgentSpaces) -> AgentChange:
-        return ActionMask(given, env, in_observation, lambda action: _innermost(env, given.agent, action))
+        return ActionMask(given, env, lambda action: _innermost(env, given.agent, action))
 
-    recipe = Recipe("mask", {"in_observation": in_observation})
-    if isinstance(env, gymnasium.Env):
-        return MaskedHost(env, change, recipe)
-    return wrap(env, change, recipe)
+    kind = MaskedHost if isinstance(env, gymnasium.Env) else wrap
+    return kind(env, change, Recipe("mask", {}))
 
 
 def noise(env: Any, *, drop: float = 0.0, replace: float = 0.0) -> Any:

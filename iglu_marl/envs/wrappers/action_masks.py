@@ -41,12 +41,9 @@ class ActionMask(AgentChange):
     env: the environment whose actions are masked. translate: from an action there to one of the innermost.
     """
 
-    def __init__(
-        self, given: AgentSpaces, env: Any, in_observation: bool, translate: Callable[[int], Any]
-    ) -> None:
+    def __init__(self, given: AgentSpaces, env: Any, translate: Callable[[int], Any]) -> None:
         super().__init__(given)
         self._count = int(given.action_space.n) if isinstance(given.action_space, spaces.Discrete) else None
-        self._in_observation = in_observation
         self._controls: Array | None = None
         if self._count is None:
             if given.agent.startswith("builder"):
@@ -64,13 +61,6 @@ class ActionMask(AgentChange):
             self._noop = controls.noop()[0][:1].copy()
             quiet = self._controls == self._noop[0]
             self._kept = quiet & (np.cumsum(quiet) == 1)  # the first action that does nothing
-        if in_observation:
-            self.observation_space = spaces.Dict(
-                {
-                    "observation": given.observation_space,
-                    "action_mask": spaces.Box(0, 1, (self._count,), np.int8),
-                }
-            )
 
     def mask(self, env: Any) -> Mask:
         """Return the current mask, int8 [n], or [worlds, n]."""
@@ -85,14 +75,6 @@ class ActionMask(AgentChange):
                 found |= ~found.any(axis=1, keepdims=True)  # one must be allowed
         return found if many else found[0]
 
-    def observe(self, observation: Any, env: Any) -> Any:
-        """Return the observation, with the mask if it is wanted there."""
-        if not self._in_observation or self._count is None:
-            return observation
-        return {"observation": observation, "action_mask": self.mask(env)}
-
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
-        """Return the info with `action_mask`, where that is not in the observation."""
-        if self._in_observation or self._count is None:
-            return info
-        return {**info, "action_mask": self.mask(env)}
+        """Return the info with `action_mask`."""
+        return info if self._count is None else {**info, "action_mask": self.mask(env)}

@@ -16,8 +16,7 @@ from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.game.observations import GRIDS
 
-Grids = Literal["one-hot", "scaled"]
-Words = Literal["counts", "one-hot", "scaled"]
+Words = Literal["counts", "one-hot"]
 Numbers = Literal["float32", "uint8"]
 Array = npt.NDArray[Any]
 
@@ -31,7 +30,6 @@ class Style(NamedTuple):
     """Options of `flatten`."""
 
     drop: tuple[str, ...] = ()
-    grids: Grids = "one-hot"
     words: Words = "counts"
     dtype: Numbers = "float32"
     crop: tuple[int, int] | None = None
@@ -41,8 +39,7 @@ class Style(NamedTuple):
         if isinstance(self.drop, str) or not all(isinstance(key, str) for key in self.drop):
             raise ConfigError(f"drop is {self.drop!r}, expected a tuple of observation keys")
         for name, value, known in (
-            ("grids", self.grids, ("one-hot", "scaled")),
-            ("words", self.words, ("counts", "one-hot", "scaled")),
+            ("words", self.words, ("counts", "one-hot")),
             ("dtype", self.dtype, ("float32", "uint8")),
         ):
             if value not in known:
@@ -167,9 +164,9 @@ def _entry(path: tuple[str, ...], space: Any, style: Style) -> Entry:
         )
     if not isinstance(space, spaces.Box) or not space.is_bounded():
         raise ConfigError(f"{path[-1]!r} is {space}, expected a bounded Box")
-    if path[-1] in (*GRIDS, "target_sides") and style.grids == "one-hot":
+    if path[-1] in (*GRIDS, "target_sides"):
         return Cells(path, space, style)
-    if path[-1] in _WORDS and style.words != "scaled":
+    if path[-1] in _WORDS:
         return Tokens(path, space, style)
     return Entry(path, space, style)
 

@@ -1,8 +1,8 @@
 """The renderers of `renderer="opengl"` and `renderer="auto"`: the builder's pictures, drawn off screen.
 
-All renderers of a process share one `SharedContext` per device, which is opened at the first picture and kept. It lives
-in a thread of its own, so it does not disturb other libraries' contexts, and any thread may draw. A forked process
-starts without a context, and does not touch that of its parent.
+All renderers of a process share one `SharedContext`, which is opened at the first picture and kept. It lives
+in a thread of its own, so it does not disturb other libraries' contexts, and any thread may draw. It does not survive a
+fork: a process that is forked later cannot draw with OpenGL.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.core.arguments import as_count
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
@@ -49,7 +48,6 @@ _CLIP_DISTANCES = (0x3000, 0x3001)  # GL_CLIP_DISTANCE0, 1
 _CELLS = int(np.prod(ZONE_SHAPE))
 _CORNERS = np.array([4 * side + corner for side in range(3) for corner in (0, 1, 2, 2, 1, 3)], np.uint8)
 _EMPTY = np.zeros((1, *ZONE_SHAPE), np.int8)
-_GPU, _THREADS = "a GPU", "threads (LP_NUM_THREADS)"
 
 _warned = False
 
@@ -87,12 +85,12 @@ class _Worker(threading.Thread):
 
 
 class SharedContext:
-    """A context and the objects that draw in it, used through `draw`. `device` is None for the best one."""
+    """A context on the best device and the objects that draw in it, used through `draw`."""
 
-    def __init__(self, device: int | None, *, software: bool = False) -> None:
-        self._threads = os.environ.get("LP_NUM_THREADS", "0") != "0"
+    def __init__(self) -> None:
         self._worker = _Worker()
-        self._drawer: _Drawer = self._worker.call(lambda: _Drawer(_candidates(device, software)))
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        self._drawer: _Drawer = self._worker.call(lambda: _Drawer(preferred(list_devices(), visible)))
 
     @property
     def description(self) -> str:
@@ -104,25 +102,9 @@ class SharedContext:
         """Whether the driver computes on the CPU."""
         return any(name in self.description.lower() for name in SOFTWARE_DRIVERS)
 
-    @property
-    def lost_by_fork(self) -> str:
-        """What a forked process cannot use: "" for Mesa's software renderer without threads, which survives a fork."""
-        return "" if self.software and not self._threads else _THREADS if self.software else _GPU
-
     def draw(self, grids: BlockGrid, poses: FloatArray, lens: Lens, colors: Colors, out: Frames) -> None:
         """Fill out uint8[k, height, width, 3] with k scenes, as `SceneRenderer.draw`."""
         self._worker.call(partial(self._drawer.draw, grids, poses, lens, colors, out))
-
-
-def _candidates(number: int | None, software: bool) -> list[Device]:
-    """Return the devices to try, in order. Raises `RenderError` if EGL does not list the device of this number."""
-    devices = list_devices()
-    if number is None:
-        best = preferred(devices, os.environ.get("CUDA_VISIBLE_DEVICES"))
-        return [device for device in best if device.software or not software]
-    if not 0 <= number < len(devices):
-        raise RenderError(f"device is {number}, expected one of the {len(devices)} that EGL lists")
-    return [devices[number]]
 
 
 class _Drawer:
@@ -258,9 +240,7 @@ def _open(devices: list[Device]) -> tuple[Any, str]:
             options: dict[str, Any] = {"backend": "egl", "libegl": "libEGL.so.1", "libgl": library}
             options["device_index"] = device.number
             try:
-                # Without threads, llvmpipe is faster for small pictures, and survives a fork. From Mesa 26 on, the
-                # cache of shaders has a thread, too.
-                with environment("LP_NUM_THREADS", "0"), environment("MESA_SHADER_CACHE_DISABLE", "true"):
+                with environment("LP_NUM_THREADS", "0"):  # faster for small pictures
                     made = moderngl.create_context(require=330, standalone=True, **options)
             except Exception as error:  # moderngl raises no other kind
                 reasons.append(f"device {device.number}, {library}: {error}")
@@ -278,16 +258,15 @@ def _unpack(pixels: Frames, out: Frames) -> None:
 
 
 _opening = threading.Lock()
-_open_contexts: dict[int | None, SharedContext] = {}
-_after_fork = ""  # what the parent process drew with, if it did not survive the fork
+_context: SharedContext | None = None
+_forked = False  # after a picture was drawn
 
 
 def _forget() -> None:
     """Start again after a fork, without touching the parent's contexts."""
-    global _after_fork, _opening
-    for context in _open_contexts.values():
-        _after_fork = _after_fork or context.lost_by_fork
-    _open_contexts.clear()
+    global _context, _forked, _opening
+    _forked = _forked or _context is not None
+    _context = None
     _opening = threading.Lock()
 
 
@@ -295,29 +274,18 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_forget)
 
 
-def _context_of(device: int | None) -> SharedContext:
-    """Return the open context of a device, or open it."""
+def _shared_context() -> SharedContext:
+    """Return the context of this process, opened at first use."""
+    global _context
+    if _forked:
+        raise RenderError(
+            "this process was forked after OpenGL had drawn, which does not survive a fork: fork before anything is "
+            "drawn, or start processes by spawn"
+        )
     with _opening:
-        if device not in _open_contexts:
-            _open_contexts[device] = _new_context(device)
-        return _open_contexts[device]
-
-
-def _new_context(device: int | None) -> SharedContext:
-    if not _after_fork:
-        return SharedContext(device)
-    problem = (
-        f"this process was forked after OpenGL had begun to use {_after_fork}, which does not survive a fork"
-    )
-    advice = "fork before anything is drawn, or start processes by spawn"
-    if _after_fork == _THREADS or device is not None:
-        raise RenderError(f"{problem}: {advice}")
-    try:
-        context = SharedContext(None, software=True)
-    except RenderError as error:
-        raise RenderError(f"{problem}: {advice}. In software: {error}") from error
-    warnings.warn(f"{problem}: this process draws in software; {advice}", stacklevel=2)
-    return context
+        if _context is None:
+            _context = SharedContext()
+        return _context
 
 
 class OpenGLRenderer(SceneRenderer):
@@ -329,24 +297,20 @@ class OpenGLRenderer(SceneRenderer):
 
     Args:
         lens: used for all pictures.
-        device: a number of `list_devices()`; None = the first GPU that `CUDA_VISIBLE_DEVICES` allows, else any device.
 
     """
 
-    def __init__(self, lens: Lens = EYE_LENS, *, device: int | None = None) -> None:
-        if device is not None:
-            as_count("device", device, 0, 255)
+    def __init__(self, lens: Lens = EYE_LENS) -> None:
         load_library()
         super().__init__(lens)
-        self.device = device
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), device=self.device), (self.lens,)
+        return OpenGLRenderer, (self.lens,)
 
     @property
     def context(self) -> SharedContext:
         """The shared context, opened at first use. Raises `RenderError` if none can be made."""
-        return _open_contexts.get(self.device) or _context_of(self.device)
+        return _shared_context() if _context is None else _context
 
     def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
         """Fill `out` with scenes, as `SceneRenderer.draw`. Raises `RenderError` for OpenGL's errors."""

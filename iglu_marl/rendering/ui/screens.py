@@ -1,29 +1,19 @@
-"""The screens of a game, in any size: the builder's and the onlooker's.
-
-A screen is a list of layers from back to front, for a window to draw or for `composite` to combine.
-"""
+"""The builder's screen, in any size: layers from back to front, for a window to draw or for `composite` to combine."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from PIL import Image
 
 from iglu_marl.core.grid import BlockGrid, Cell
 from iglu_marl.core.kernels.records import GROUND_Y
-from iglu_marl.rendering import orbit
 from iglu_marl.rendering.camera import cell_in_sight
-from iglu_marl.rendering.colors import PANEL
 from iglu_marl.rendering.renderer import Box, Picture, Viewpoint
 from iglu_marl.rendering.ui import widgets
 from iglu_marl.rendering.ui.layers import ImageLayer, Layer, SceneLayer, scaled
 from iglu_marl.rendering.ui.widgets import Pairs
 
 WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
-ONLOOKER_TEXT = 1.5  # scale of the words beside the widgets: films are watched in small
 CHAT_HEIGHT = 0.24  # share of the window's height
 
 
@@ -55,22 +45,6 @@ class BuilderView:
         return None if self.grid is None or pose is None else cell_in_sight(self.grid, pose)
 
 
-@dataclass(frozen=True)
-class ArchitectView:
-    """Target, build and progress."""
-
-    target: BlockGrid | None
-    grid: BlockGrid
-    aligned_target: BlockGrid | None = None  # the target as it lies over the build: shown as a ghost
-    pose: Viewpoint | None = None
-    others: Sequence[Viewpoint] = ()  # poses of the other builders
-    dialogue: Sequence[tuple[str, str]] = ()
-    intersection: float | None = None
-    target_blocks: float = 0
-    complete: bool = False
-    facts: Pairs = ()
-
-
 @dataclass
 class Overlay:
     """What lies over a screen: the line being typed, a card, a note, keys."""
@@ -83,12 +57,11 @@ class Overlay:
     hints: Pairs = ()
 
 
-class _Canvas:
+class Canvas:
     """A window's area, and the layers on it; places are given with an anchor."""
 
-    def __init__(self, size: tuple[int, int], smoothing: int = 2) -> None:
+    def __init__(self, size: tuple[int, int]) -> None:
         self.height, self.width = size
-        self.smoothing = smoothing  # of orbit views
         u = min(size[0] / WINDOW_SIZE[0], size[1] / WINDOW_SIZE[1])
         self.u = max(0.5, round(u * 20) / 20)  # in steps, so that cached widgets are used again
         self.gap = round(12 * self.u)
@@ -123,37 +96,6 @@ class _Canvas:
         else:
             self.put(strip, min(max(self.width / 2, left + half), right - half), self.gap, "mt")
 
-    def orbit(self, title: str, box: Box, view: ArchitectView) -> None:
-        """Add the "Build" with the ghost, or the "Target", in a frame."""
-        options: dict[str, Any] = {
-            "size": (box[3] - box[1], box[2] - box[0]),
-            "top": orbit.highest(view.grid, view.aligned_target, view.target),
-            "smoothing": self.smoothing,
-        }
-        if title == "Build":
-            poses = (*((view.pose,) if view.pose is not None else ()), *view.others)
-            rounded = tuple(tuple(round(value, 3) for value in pose) for pose in poses)
-            options["pose"] = rounded or None
-            options["ghost"] = view.aligned_target
-        shown = view.grid if title == "Build" else view.target
-        self.put(_orbit_panel(title, self.u, shown, **options), box[0], box[1])
-
-    def progress(self, view: ArchitectView) -> float:
-        """Add the progress bar in the upper right corner. Return its left end."""
-        if view.intersection is None or not view.target_blocks:
-            return self.width
-        bar = widgets.score_bar(view.intersection, view.target_blocks, view.complete, self.u)
-        return self.put(bar, self.width - self.gap, self.gap, "rt")[0]
-
-
-@widgets.kept(24)
-def _orbit_panel(title: str, u: float, grid: BlockGrid | None, **options: Any) -> Image.Image:
-    """Return a framed orbit view, cached while nothing in it moves; empty without a grid."""
-    if grid is None:
-        return widgets.framed(np.full((*options["size"], 3), PANEL, np.uint8), title, u)
-    aside = None if options.get("ghost") is None else widgets.legend(u)
-    return widgets.framed(orbit.orbit_view(grid, **options), title, u, aside)
-
 
 def place_in_words(x: float, z: float) -> str:
     """Return a place on the map as architects say it: "2 E 3 N" is 2 blocks east and 3 north of the centre."""
@@ -175,7 +117,7 @@ def _places(view: BuilderView, pose: Viewpoint) -> Pairs:
 
 def builder_screen(view: BuilderView, size: tuple[int, int], overlay: Overlay) -> list[Layer]:
     """Return a builder's screen of (height, width) pixels: view, inventory, compass, place, and the chat below."""
-    canvas = _Canvas(size)
+    canvas = Canvas(size)
     u, height, width, gap = canvas.u, canvas.height, canvas.width, canvas.gap
     floor = height - round(CHAT_HEIGHT * height)
     canvas.first_person(view, (0, 0, width, floor))
@@ -203,62 +145,4 @@ def builder_screen(view: BuilderView, size: tuple[int, int], overlay: Overlay) -
         canvas.put(widgets.backdrop(width, height, 0.55), 0, 0)
         card = widgets.card(*overlay.card, min(u, height / 560))
         canvas.put(card, width / 2, height / 2, "mm")
-    return canvas.layers
-
-
-def _box(left: int, top: int, right: int, bottom: int) -> Box:
-    return left, top, max(right, left + 8), max(bottom, top + 8)
-
-
-def _onlooker_boxes(canvas: _Canvas) -> tuple[Box, Box, Box, Box]:
-    """Return an onlooker's boxes of the builder's view, the build, the target, and the dialogue.
-
-    In a wide window, build and target stand one above the other at the right, in a tall one side by side.
-    """
-    gap, top = canvas.gap, round(52 * canvas.u)
-    right, bottom = canvas.width - gap, canvas.height - gap
-    if canvas.width > 1.15 * canvas.height:
-        tall = (bottom - top - gap) // 2
-        left = right - min(round(0.36 * canvas.width), round(1.35 * tall))
-        talk = bottom - round(0.34 * (bottom - top))
-        build, target = _box(left, top, right, top + tall), _box(left, bottom - tall, right, bottom)
-        return _box(gap, top, left - gap, talk - gap), build, target, _box(gap, talk, left - gap, bottom)
-    wide, talk = (right - 2 * gap) // 2, bottom - round(0.18 * canvas.height)
-    low = talk - gap
-    high = low - min(round(0.75 * wide), (low - top) // 2)
-    build, target = _box(gap, high, gap + wide, low), _box(right - wide, high, right, low)
-    return _box(gap, top, right, high - gap), build, target, _box(gap, talk, right, bottom)
-
-
-def onlooker_screen(
-    builder: BuilderView,
-    architect: ArchitectView,
-    title: str,
-    size: tuple[int, int],
-    smoothing: int = 2,
-) -> list[Layer]:
-    """Return the screen of a spectator: the builder's view, the build, the target, the dialogue, and the progress."""
-    canvas = _Canvas(size, smoothing)
-    u, gap = canvas.u, canvas.gap
-    eyes, build, target, talk = _onlooker_boxes(canvas)
-    left, top, right, bottom = eyes
-    middle = (left + right) / 2
-    canvas.first_person(builder, eyes)
-    for anchor in ("lt", "rt", "lb", "rb"):
-        corner = left if anchor[0] == "l" else right, top if anchor[1] == "t" else bottom
-        canvas.put(widgets.corner(anchor, u), *corner, anchor)
-    canvas.put(widgets.hotbar(builder.inventory, builder.active, u), middle, bottom - 8 * u, "mb")
-    if builder.pose is not None:
-        canvas.put(widgets.compass(round(builder.pose[3]) % 360, u), middle, top + 8 * u, "mt")
-    canvas.orbit("Build", build, architect)
-    canvas.orbit("Target", target, architect)
-    wide, high = talk[2] - talk[0], talk[3] - talk[1]
-    canvas.put(widgets.chat(builder.dialogue, wide, high, ONLOOKER_TEXT * u), talk[0], talk[1])
-    free = canvas.progress(architect)
-    for count in range(len(builder.facts)):  # the last facts matter most
-        plate = widgets.facts(builder.facts[count:], u)
-        if plate.shape[1] < 0.62 * canvas.width:
-            free = canvas.put(plate, free - 4 * u, gap, "rt")[0]
-            break
-    canvas.put(widgets.title_line(title, max(1, round(free - 2 * gap)), u), gap + 2 * u, gap)
     return canvas.layers
