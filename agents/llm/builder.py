@@ -206,7 +206,18 @@ class LLMBuilder(Decider, BuilderBase):
         return BuilderReply(reply.edits, self._fit_utterance(reply.say))
 
     def _fit_utterance(self, text: str) -> str:
-        return fit_utterance(self.client, text, self.message_length, self._codec) if self.can_ask else ""
+        """Return an utterance clipped to the limits of the game, "" if it cannot be sent."""
+        if not self.can_ask:
+            return ""
+        if not text or self._codec is None:
+            return self.client.clip_message(text, self.message_length)
+        try:
+            check_vocabulary(self._codec, text, self.message_length)
+        except Unreadable:
+            self.client.stats.parse_failures += 1
+            self.client.stats.failures["unreadable"] += 1
+            return ""
+        return text
 
     @property
     def _codec(self) -> Codec | None:
@@ -224,27 +235,6 @@ class LLMBuilder(Decider, BuilderBase):
             done=self._done,
             seat=self.seat,
         )
-
-
-def fit_utterance(client: ModelClient, text: str, limit: int, codec: Codec | None) -> str:
-    """Return an utterance clipped to the limits of a game, "" if it cannot be sent.
-
-    Args:
-        client: counts what cannot be sent.
-        text: the utterance.
-        limit: characters or, in token chat, tokens.
-        codec: vocabulary of token chat; None = text chat.
-
-    """
-    if not text or codec is None:
-        return client.clip_message(text, limit)
-    try:
-        check_vocabulary(codec, text, limit)
-    except Unreadable:
-        client.stats.parse_failures += 1
-        client.stats.failures["unreadable"] += 1
-        return ""
-    return text
 
 
 def builder_chat(

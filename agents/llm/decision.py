@@ -174,7 +174,6 @@ class ModelClient:
         while True:
             messages = compose(said)
             if not said or self.backend.fits(ChatRequest(messages)):
-                self.stats.forgotten += len(self.dialogue) - len(said)
                 return messages
             said = said[(len(said) + 3) // 4 :]
 
@@ -251,11 +250,18 @@ def _in_background(work: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-class ModelUser:
-    """An agent that asks a language model."""
+class Decider(ABC):
+    """Base of agents that ask a language model, and whose decisions are generators.
+
+    With `background`, for games with people, `act` does not wait for a reply: it returns `wait_action()` until the
+    reply arrives.
+    """
 
     role: ClassVar[Role]
     client: ModelClient
+    background = False
+    _decision: Decision | None = None
+    _call: Future[list[Reply]] | None = None
 
     @classmethod
     def describe(cls, settings: LLMSettings | None = None) -> dict[str, Any]:
@@ -268,9 +274,9 @@ class ModelUser:
 
     @classmethod
     def games_at_once(cls, settings: LLMSettings | None = None) -> int:
-        """Return the number of games to play at once: the concurrency of an endpoint, or the local batch size."""
+        """Return the number of games to play at once: the concurrency of an endpoint, or 1."""
         settings = settings or LLMSettings.from_environment()
-        return settings.concurrency if settings.endpoint else settings.batch_size
+        return settings.concurrency if settings.endpoint else 1
 
     @property
     def stats(self) -> Stats:
@@ -289,18 +295,6 @@ class ModelUser:
     def fault(self) -> ServiceError | None:
         """The first failure of the service in the current episode."""
         return self.client.fault
-
-
-class Decider(ModelUser, ABC):
-    """Base of agents whose decisions are generators.
-
-    With `background`, for games with people, `act` does not wait for a reply: it returns `wait_action()` until the
-    reply arrives.
-    """
-
-    background = False
-    _decision: Decision | None = None
-    _call: Future[list[Reply]] | None = None
 
     @abstractmethod
     def decide(self, observation: Any) -> Decision:

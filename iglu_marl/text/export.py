@@ -25,11 +25,9 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import json_line, new_folder
 from iglu_marl.core.grid import BlockGrid, blocks_to_grid, cell_index, grid_to_blocks
-from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.data.situations import Sample
 from iglu_marl.data.splits import SPLIT_VERSION, Split
 from iglu_marl.evaluation.metrics import change_counts
-from iglu_marl.evaluation.results import NO_ARCHITECT
 from iglu_marl.language import Failure, parse
 from iglu_marl.language.meaning.verbs import expand
 from iglu_marl.planning import Edit
@@ -37,7 +35,7 @@ from iglu_marl.text.game import MESSAGE_LENGTH, TextGame, edits_of, order_text
 from iglu_marl.text.seats import NoBackend
 
 Record = dict[str, Any]
-CARD, LIMIT = "README.md", 4096 * MIB
+CARD = "README.md"
 
 
 def order_reward(
@@ -193,52 +191,6 @@ def _record(
         "start": [list(map(int, block)) for block in grid_to_blocks(start)],
         "target": [list(map(int, block)) for block in grid_to_blocks(target)],
     }
-
-
-def transcript_records(transcript: Path, games: Path | None = None) -> Iterator[Record]:
-    """Yield the chats and replies of a transcript, with problems of replies and outcomes of games.
-
-    games: the `games.jsonl` of the same evaluation, for the outcomes. Raises `DataError` for invalid files.
-    """
-    outcomes = {} if games is None else _read_outcomes(games)
-    for number, line in enumerate(read_file(transcript, LIMIT).splitlines(), 1):
-        place = f"{transcript}, line {number}"
-        with wrap_errors(place):
-            entry = parse_json(line, place)
-            reply = entry["reply"]
-            if reply["failure"] is not None:
-                continue
-            messages = [{"role": part["speaker"], "content": part["text"]} for part in entry["messages"]]
-            found = {
-                "id": f"{transcript.stem}/{number}",
-                "source": "transcript",
-                "split": "train",
-                "role": entry["role"],
-                "prompt": messages,
-                "completion": [{"role": "assistant", "content": reply["text"]}],
-                "readable": not entry["problem"],
-                "problem": entry["problem"],
-                "attempt": entry["attempt"],
-            }
-            if games is not None:
-                if (outcome := outcomes.get((entry["role"], entry.get("game")))) is None:
-                    continue
-                found["outcome"] = outcome
-        yield found
-
-
-def _read_outcomes(games: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    found = {}
-    for number, line in enumerate(read_file(games, LIMIT).splitlines()[1:], 2):
-        with wrap_errors(f"{games}, line {number}"):
-            row = parse_json(line, f"{games}, line {number}")
-            if not row["scored"] or row["architect"] == NO_ARCHITECT:
-                continue
-            names = ("architect", "builder", "task", "episode", "completed", "f1", "change_f1", "steps")
-            for player, role in enumerate(Role):
-                own = int(np.random.SeedSequence([row["seed"], player]).generate_state(1)[0])
-                found[role.value, own] = {name: row[name] for name in names}
-    return found
 
 
 def write_dataset(records: Iterable[Record], folder: Path, about: Mapping[str, Any]) -> dict[str, int]:

@@ -78,7 +78,6 @@ class TextGame:
         show_changes: whether an architect sees the remaining changes, as instructions that it could copy.
         reward: gain of a turn in "change_f1" (F1 of the changes against the start) or "intersection" (blocks in the
             maximal intersection).
-        normalised: scale the reward so that a whole game has at most 1; otherwise "intersection" counts blocks.
         question_cost: subtracted for a message of the builder.
         word_cost: subtracted for each word.
         error_cost: subtracted for an unreadable reply.
@@ -108,7 +107,6 @@ class TextGame:
         view: str = "layers",
         show_changes: bool = False,
         reward: str = "change_f1",
-        normalised: bool = True,
         question_cost: float = QUESTION_COST,
         word_cost: float = 0.0,
         error_cost: float = ERROR_COST,
@@ -128,7 +126,7 @@ class TextGame:
             ("view", view, GAME_VIEWS), ("answers", answers, ANSWERS),
         ):  # fmt: skip
             check_option(name, value, known)
-        check_flags(show_changes=show_changes, normalised=normalised, invariant=invariant)
+        check_flags(show_changes=show_changes, invariant=invariant)
         question_cost = as_number("question_cost", question_cost)
         word_cost, error_cost = as_number("word_cost", word_cost), as_number("error_cost", error_cost)
         if max_replies is not None:
@@ -138,7 +136,7 @@ class TextGame:
         if partner == "none" and role != "builder":
             raise ConfigError(f"partner is 'none' and role {role!r}, expected a partner, or role 'builder'")
         self.role, self.partner, self.observations = role, partner, observations
-        self.show_changes, self.reward, self.normalised = show_changes, reward, normalised
+        self.show_changes, self.reward = show_changes, reward
         self.question_cost, self.word_cost, self.error_cost = question_cost, word_cost, error_cost
         self.invariant, self.max_replies = invariant, max_replies
         self.config = _team_config(team, team_options)
@@ -256,7 +254,7 @@ class TextGame:
                 self._next_turn(seat, said)
             gain, completed = self.score - before, self.completed
         truncated = not completed and len(self._replies) >= self._limit
-        rewards = {one.agent: self._reward(gain) - cost * (one is seat) for one in self._seats}
+        rewards = {one.agent: gain - cost * (one is seat) for one in self._seats}
         info = {
             "role": role.value, "agent": seat.agent, "score": self.score, "gain": gain, "completed": completed,
             "truncated": truncated, "problem": problem, "said": said, "edits": made, "replies": len(self._replies),
@@ -317,12 +315,6 @@ class TextGame:
         ]
         most = counts[1].asked - counts[0].right
         return (counts[1].right - counts[0].right) / max(1, most)
-
-    def _reward(self, gain: float) -> float:
-        if self.normalised or self.reward == "change_f1":
-            return gain
-        begun = intersection_counts(self.start, self.target, invariant=self.invariant)
-        return round(gain * max(1, begun.asked - begun.right))
 
     def _sample_task(self, rng: np.random.Generator) -> Task:
         if isinstance(self._tasks, TaskSource):
@@ -413,7 +405,7 @@ def _reply_text(reply: Any) -> str:
     if isinstance(reply, Sequence) and all(isinstance(edit, Edit) for edit in reply):
         return order_text(reply)
     if isinstance(reply, Sequence) and all(isinstance(edit, Mapping) for edit in reply):
-        return json.dumps([dict(edit) for edit in reply])
+        return json.dumps({"edits": [dict(edit) for edit in reply]})
     raise ConfigError(f"a reply is {reply!r:.80}, expected a text, a message, an order or a list of edits")
 
 

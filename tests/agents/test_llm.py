@@ -384,23 +384,16 @@ def channels(*parts: str) -> str:
     ("reply", "said"),
     [
         ("Place a red block.", "Place a red block."),
-        ('  "Place a red block."\n\nBecause it is missing.', "Place a red block."),
-        ("<think>Hm, the\nred one?</think>\n<Architect> Place it.", "Place it."),
-        ("Architect: Place it.", "Place it."),
+        ("<think>Hm, the\nred one?</think>\nPlace it.", "Place it."),
         ("```\nPlace it.\n```", "Place it."),
         ("**Place it.**", "Place it."),
-        ("**Message: Place it.**", "Place it."),
         ("**Message to the builder**: Place it.", "Place it."),
         ("Sure! Here is the next message:\n\nPlace it.\n\nGood luck!", "Place it. Good luck!"),
         ("1. Place it.\n2. A red one.\n\n- And this.", "Place it. A red one. And this."),
-        ("Sure!\nHere's my next message to the builder:\n> Place it.", "Place it."),
-        ("Okay, here is what to say:\n```\nPlace it.\n```", "Place it."),
-        ('### Next instruction\n"Place it."', "Place it."),
         ("Here is the next message: WAIT", ""),
         ('{"say": "Message: Place it."}', "Place it."),
         ("Great! Now place it.", "Great! Now place it."),
         ("The next block: place it here.", "The next block: place it here."),
-        ("Well, the red one is missing.\n" * 3000 + "\nPlace it.", "Place it."),
         ("wait.", ""),
         ("Wait for me, then place it.", "Wait for me, then place it."),
         ("Okay, a red row.\n</think>\n\nPlace it.", "Place it."),
@@ -408,12 +401,8 @@ def channels(*parts: str) -> str:
         (channels("analysis", "Red?", "final", "Place it.") + "<|return|>", "Place it."),
         (channels("final <|constrain|>text", "Place it."), "Place it."),
         ("x" * 200_000 + "</think>Place it.", "Place it."),
-        ('Perhaps {"say": "No."}. Rather: ```json\n{"say": "Place\\u202e\\n it."}\n```', "Place it."),
         ('{"say": ""}', ""),
-        ("analysisThe red one?assistantfinalPlace it.", "Place it."),
         ("◁think▷Red?◁/think▷Place it.", "Place it."),
-        ("<think>Red?</think><answer>\nPlace it.\n</answer>", "Place it."),
-        ("<|begin_of_thought|>a<|end_of_thought|><|begin_of_solution|>b<|end_of_solution|>", "b"),
         ("\x1bP\u202elace\x07 \u2066it\u2069.\ud800", "Place it.\ufffd"),
     ],
 )
@@ -432,8 +421,6 @@ def test_messages_are_read(reply: str, said: str) -> None:
         "Hm.</think><think>Place it.",
         channels("analysis", "Place it."),
         channels("analysis", "Place it.", "final", ""),
-        "analysis<|message|>Place it.",
-        "analysisThe red one is missing.",
     ],
 )
 def test_a_message_that_is_none(reply: str) -> None:
@@ -517,31 +504,15 @@ RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
     "reply",
     [
         '{"edits": [{"action": "place", "color": "red", "east": 2, "north": 3, "height": 1}]}',
-        'Sure!\n```json\n{"edits": [{"action": "place", "color": "Red", "east": "2", "north": 3.0, "height": 1}],'
+        'Sure!\n```json\n{"edits": [{"action": "place", "color": "Red", "east": 2, "north": 3.0, "height": 1}],'
         ' "say": null}\n```\nDone.',
-        '<think>{"edits": [1]}</think>{"edits": [{"action": "place", "colour": "red", "x": 2, "y": -1, "z": -3}]}',
+        '<think>{"edits": [1]}</think>' + RIGHT_ONE,
         '{not json} {"a": 1} {"edits": [{"action": "PLACE", "color": "red", "east": 2, "north": 3, "height": 1}]}',
-        "- Place red block at (2, 3, 1).",
         f"{WRONG_ONE}\n</think>\n{RIGHT_ONE}",
         channels("analysis", WRONG_ONE, "final <|constrain|>json", RIGHT_ONE),
-        f"First {WRONG_ONE}, but no: {RIGHT_ONE} That is it.",
-        f"First\n```json\n{WRONG_ONE}\n```\nBut no:\n```json\n{RIGHT_ONE}\n```\n",
         f"{RIGHT_ONE}\n{RIGHT_ONE}",
-        json.dumps(json.loads(RIGHT_ONE)["edits"]),
-        json.dumps(json.loads(RIGHT_ONE)["edits"][0]),
         f"[{RIGHT_ONE}]",
-        f"<think>{WRONG_ONE}</think><answer>{RIGHT_ONE}</answer>",
-        f"analysis{WRONG_ONE}assistantfinal{RIGHT_ONE}",
         "\ufeff" + RIGHT_ONE.replace("red", "r\u202eed"),
-        '{"edits": [{"action": oops}]} I mean: ' + RIGHT_ONE,
-        f"Is it {WRONG_ONE}? It may be [2, 3, 1]. " * 200 + f"\nSo: {RIGHT_ONE}",
-        f"{WRONG_ONE} or rather " + "{" * 300 + RIGHT_ONE,
-        f"{RIGHT_ONE}\nFor example, a blue one would be {WRONG_ONE}.",
-        f"```json\n{RIGHT_ONE}\n```\nAn example of another reply:\n```json\n{WRONG_ONE}\n```",
-        f"For example {WRONG_ONE}. Here it is {RIGHT_ONE}",
-        f"{RIGHT_ONE}\nThis has the form of your example: {WRONG_ONE}",
-        f"{RIGHT_ONE}\nThe rules say, as in the prompt,\n```json\n{WRONG_ONE}\n```\n",
-        f"{RIGHT_ONE}\nYou wrote:\n> {WRONG_ONE}",
         edits(("air", 0, 0, 1), ("red", 2, 3, 1), ("air", 1, 1, 1)),
         edits(("red", 2, 3, 1), ("blue", 0, 0, 1), ("air", 0, 0, 1)),
     ],
@@ -606,7 +577,9 @@ BAD = {
     '{"edits": [{"action": "place", "color": "red", "east": 1e999, "north": 0, "height": 1}]}': "inf",
     '{"edits": [{"action": "place", "color": "red", "east": 0.5, "north": 0, "height": 1}]}': "0.5",
     '{"edits": [{"action": "remove", "east": 0, "north": 0, "height": 1}]}': "no block to remove at centre, height 1",
-    f"{RIGHT_ONE} is not the example {WRONG_ONE}": "several JSON objects",
+    f"First {WRONG_ONE}, but no: {RIGHT_ONE} That is it.": "several JSON objects",
+    f"{RIGHT_ONE}\nFor example, a blue one would be {WRONG_ONE}.": "several JSON objects",
+    json.dumps(json.loads(RIGHT_ONE)["edits"]): 'no JSON object with "edits"',
     edits(*[("red", 0, 0, 1)] * 6): "at most 5",
     '{"edits": ' + "[" * 20_000: "could not be read",
     "{" * 100_000: "no JSON object",
@@ -615,8 +588,8 @@ BAD = {
     f"{WRONG_ONE}\n{RIGHT_ONE}": "several JSON objects",
     '{"edits": [{"action": "place" "color": "red"}]}': "Expecting ',' delimiter at line 1, column 31",
     RIGHT_ONE.partition(', "say"')[0]: "Expecting ',' delimiter at line 1, column 84",
-    f"{WRONG_ONE} or rather {RIGHT_ONE[:-1]}": "last JSON object could not be read",
-    f"{WRONG_ONE} or rather " + '{"a"' * 600 + RIGHT_ONE: "last JSON object could not be read",
+    f"{WRONG_ONE} or rather {RIGHT_ONE[:-1]}": "could not be read",
+    f"{WRONG_ONE} or rather " + '{"a"' * 600 + RIGHT_ONE: "too many brackets",
 }
 
 
@@ -913,7 +886,6 @@ def test_the_oldest_words_are_forgotten_first() -> None:
     assert "Word 099" in text
     assert "Word 000" not in text
     assert len(text) < 1600
-    assert 100 > agent.stats.forgotten > 60
     agent = LLMArchitect.for_env(env, backend=backend, settings=LLMSettings(model="own", history=0))
     agent.reset(Role.ARCHITECT, 0)
     agent.act({**seen, "dialog": "<Builder> Word."})
@@ -972,12 +944,12 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         LLMSettings.from_environment()
     for name, value in {
         "MODEL": "m", "ENDPOINT": "https://host/v1", "KEY": "secret", "TEMPERATURE": "0.5", "PICTURES": "true",
-        "STOP": '["a", "b"]', "EXTRA": '{"top_k": 3}', "RETRIES": "2",
+        "EXTRA": '{"top_k": 3}', "RETRIES": "2",
     }.items():  # fmt: skip
         monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
     found = LLMSettings.from_environment(retries=7)
     assert found == LLMSettings(
-        model="m", endpoint="https://host/v1", temperature=0.5, pictures=True, stop=("a", "b"),
+        model="m", endpoint="https://host/v1", temperature=0.5, pictures=True,
         extra={"top_k": 3}, retries=7,
     )  # fmt: skip
     assert "secret" not in repr(found)
@@ -1008,7 +980,6 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ({"temperature": float("nan")}, "temperature"),
         ({"temperature": True}, "temperature"),
         ({"reply_tokens": 1.5}, "an integer"),
-        ({"stop": (1,)}, "stop"),
         ({"extra": {"stream": True}}, "'stream'"),
         ({"extra": 3}, "extra"),
         ({"pictures": 1}, "True or False"),

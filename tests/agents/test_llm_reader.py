@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import threading
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,10 @@ from requirements import ROOT
 
 import iglu_marl
 from benchmarks.dialogues import Follower
-from iglu_marl import AgentError, Role, Task, evaluate
-from iglu_marl.agents import ReplayArchitect, ScriptedArchitect, agents_for
+from iglu_marl import Role, Task, evaluate
+from iglu_marl.agents import LLMBuilder, agents_for
 from iglu_marl.agents.llm import Reply, RequestFailure
-from iglu_marl.agents.llm.reader import AssistedBuilder, LLMReader
+from iglu_marl.agents.llm.reader import LLMReader
 from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import Context, Discourse, Failure
@@ -236,100 +235,19 @@ def test_a_block_is_replaced_and_one_that_stands_is_left() -> None:
     assert set(heard.found[0].grid[heard.found[0].grid != 0]) == {6}
 
 
-def test_a_builder_by_name_plays_and_counts() -> None:
-    task = Task(f"<Architect> {ODD}", [(0, -1, 0, 6), (0, 0, 0, 6)], invariant=False)
-    env = iglu_marl.env(tasks=task, builder_sees=SEES)
-    backend = ScriptedBackend(lambda _: edits(TOWER))
-    builder = AssistedBuilder.for_env(env, backend=backend)
-    game = iglu_marl.play(env, {"architect": ReplayArchitect.for_env(env), "builder": builder}, seed=0)
-    assert game.completed
-    assert (builder.stats.requests, len(backend.requests)) == (1, 1)
-    with pytest.raises(AgentError, match="cannot play the architect"):
-        builder.reset(Role.ARCHITECT, 0)
-    builder.close()
-
-
-def test_the_name_takes_the_settings_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_builder_by_name_is_that_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     env = iglu_marl.env(builder_sees=SEES)
     with pytest.raises(iglu_marl.ConfigError, match="IGLU_MARL_LLM_MODEL"):
         agents_for(env, builder="scripted-llm")
-    monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
-    monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("IGLU_MARL_LLM_RETRIES", "0")
-    results = evaluate({"scripted": "scripted"}, {"ours": "scripted-llm"}, [Task("", [(0, -1, 0, 6)])])
-    assert "some-model" in json.dumps(results.settings)
-    agents = agents_for(env, builder="scripted-llm")
-    assert iglu_marl.play(env, agents, seed=0).completed, "without the service its rules read"
-    assert "unreachable" in str(agents["builder"].fault)
-
-
-def test_the_model_is_shown_the_stock() -> None:
-    backend = ScriptedBackend(lambda _: lines(TOWER))
-    builder = AssistedBuilder(controls="flying", backend=backend)
-    seen = {"dialog": f"<Architect> {ODD}", "agentPos": np.zeros(5), "grid": EMPTY.astype(np.int32)}
-    seen["inventory"] = np.array([20.0, 20, 20, 20, 20, 7])
-    builder.reset(Role.BUILDER, 0)
-    builder.act(seen)
-    assert "red 7" in backend.requests[0].messages[1].text
-    assert "say " not in backend.requests[0].messages[0].text, "a builder that cannot speak is not asked to"
-    assert builder.plan
-
-
-@pytest.mark.parametrize(("said", "carried"), [("Place it where?", "place it where?"), ("Whither?", None)])
-def test_token_chat_carries_what_the_model_says(said: str, carried: str | None) -> None:
-    env = iglu_marl.env(builder_sees=SEES, chat="tokens", builder_can_ask=True, max_turns=1)
-    backend = ScriptedBackend(lambda _: f"say {said}")
-    builder = AssistedBuilder.for_env(env, backend=backend)
-    agents = {"architect": ScriptedArchitect.for_env(env), "builder": builder}
-    spoken = iglu_marl.play(env, agents, seed=0).dialogue.last("builder")
-    assert (spoken.text if spoken else None) == carried
-    assert builder.stats.parse_failures == (carried is None)
-    assert "carries only these words" in backend.requests[0].messages[0].text
-
-
-def test_in_real_time_it_stands_still_until_the_reply_arrives() -> None:
-    task = Task(f"<Architect> {ODD}", [(0, -1, 0, 6), (0, 0, 0, 6)], invariant=False)
-    env = iglu_marl.env(tasks=task, builder_sees=SEES, max_steps=400, max_turns=None)
-    arrive, waited = threading.Event(), []
-
-    def reply(_: Any) -> str:
-        assert arrive.wait(10)
-        return edits(TOWER)
-
-    backend = ScriptedBackend(reply)
-    builder = AssistedBuilder.for_env(env, backend=backend, background=True)
-
-    class Patient:
-        """The builder, whose first step this thread sees before the reply arrives."""
-
-        reset, close = builder.reset, builder.close
-
-        def act(self, observation: Any) -> Any:
-            made = builder.act(observation)
-            waited.append((arrive.is_set(), builder.idle, made))
-            if not arrive.is_set():
-                arrive.set()
-            return made
-
-    game = iglu_marl.play(env, {"architect": ReplayArchitect.for_env(env), "builder": Patient()}, seed=0)
-    assert game.completed
-    assert len(backend.requests) == 1
-    assert waited[0][:2] == (False, False)
-    assert waited[0][2] == builder._executor.state.wait()
-
-
-def test_a_game_without_the_service_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("MODEL", "m"), ("ENDPOINT", "http://127.0.0.1:9/v1"), ("RETRIES", "0")):
+    for name, value in (("MODEL", "some-model"), ("ENDPOINT", "http://127.0.0.1:9/v1"), ("RETRIES", "0")):
         monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
+    assert type(agents_for(env, builder="scripted-llm")["builder"]) is LLMBuilder
     task = Task(f"<Architect> {ODD}", [(0, -1, 0, 6), (0, 0, 0, 6)], invariant=False)
-    (row,) = evaluate({"replay": "replay"}, {"ours": "scripted-llm"}, [task]).rows
+    results = evaluate({"replay": "replay"}, {"ours": "scripted-llm"}, [task])
+    assert "some-model" in json.dumps(results.settings)
+    (row,) = results.rows
     assert not row["scored"]
     assert "unreachable" in row["error"]
-
-
-def test_a_partner_of_people_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
-    monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
-    partner: Any = partner_for(iglu_marl.env(builder_sees=SEES), Role.BUILDER, "scripted-llm")
-    assert partner.background
+    partner: Any = partner_for(env, Role.BUILDER, "scripted-llm")
+    assert partner.background, "it does not keep people waiting"
     partner.close()
