@@ -196,7 +196,7 @@ class Judge:
             kind = kinds.THOUGHTS_CUT if self.answered else kinds.UNSUITABLE
             return Reply("", kind, explain_cut_thoughts(self.settings, _reasoning_of(content)), cut=cut)
         if text.strip():
-            return Reply(text, cut=cut, served=self._clean(_served_by(answer)))
+            return Reply(text, cut=cut)
         if refusal and isinstance(refusal, str):
             return Reply("", kinds.DECLINED, self._clean(refusal))
         return Reply("", kinds.EMPTY, f"finish_reason {finish!r:.40}", cut=cut)
@@ -264,13 +264,3 @@ def _reasoning_of(answer: Any) -> int | None:
         return int(answer["usage"]["completion_tokens_details"]["reasoning_tokens"])
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def _served_by(answer: Answer) -> str:
-    """Return what a server says about itself: the model, its fingerprint, and the software."""
-    parts = [
-        answer.content.get("model"),
-        answer.content.get("system_fingerprint"),
-        answer.headers.get("Server"),
-    ]
-    return ", ".join(strip_control(part)[:60] for part in parts if isinstance(part, str) and part)

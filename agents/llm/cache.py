@@ -48,7 +48,7 @@ class ReplyCache:
                 return None
             text.encode("utf-8")  # raises for a half of a character
             left_out = tuple(map(str, stored.get("left_out", ())))
-            return Reply(text, cut=cut, served=str(stored.get("served", "")), left_out=left_out, cached=True)
+            return Reply(text, cut=cut, left_out=left_out, cached=True)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -61,7 +61,6 @@ class ReplyCache:
         stored = {
             "text": reply.text,
             "cut": reply.cut,
-            "served": reply.served,
             "left_out": reply.left_out,
         }
         entry = {"format": FORMAT, "version": VERSION, "request": path.stem, "reply": stored}

@@ -41,8 +41,9 @@ class ModelClient:
         settings: None = from the environment variables.
         backend: a backend of your own, which is not closed; None = that of the settings, shared by all agents with
             the same settings.
-        answers: form that the prompt asks a builder for: "lines", "json" or "tools" (an architect: tool calls, or
-            the message); None = JSON if the settings are `structured`, else lines.
+        answers: for replies that come from elsewhere, without a backend: the form that the prompt asks a builder for,
+            "lines", "json" or "tools" (an architect: tool calls, or the message). None = JSON if the settings are
+            `structured`, else lines.
 
     """
 
@@ -52,17 +53,16 @@ class ModelClient:
         if settings is None:
             settings = LLMSettings.from_environment() if backend is None else LLMSettings(model="own")
         if backend is not None and not isinstance(backend, Backend):
-            raise AgentError(
-                f"backend is {backend!r:.80}, expected an object with complete, fits, cost and close"
-            )
+            raise AgentError(f"backend is {backend!r:.80}, expected an object with complete, fits and close")
         self.role, self.settings = role, settings
         self.answers = answers or ("json" if settings.structured else "lines")
         self.prompts = Prompts(role.value, settings.prompts)
-        self._own, self._borrowed = backend, None if backend is not None else acquire_backend(settings)
+        self._own = backend
+        self._borrowed: Backend | None = None
         self._transcript = (
             Transcript(settings.transcript, settings.key_variable) if settings.transcript else None
         )
-        if settings.view == "picture" and not self.backend.sees_pictures:
+        if answers is None and not self.backend.sees_pictures and settings.view == "picture":
             raise AgentError(
                 f"view is 'picture', but {self.backend!r} reads text only; expected another view"
             )
@@ -123,7 +123,7 @@ class ModelClient:
             schema = SCHEMAS[self.role] if self.settings.structured else None
             request = ChatRequest(messages, int(self._rng.integers(2**31)), schema)
             reply = yield request
-            self.stats.count(reply, self.backend.cost(reply.prompt_tokens, reply.completion_tokens))
+            self.stats.count(reply, self.settings.cost(reply.prompt_tokens, reply.completion_tokens))
             if reply.failure is not None:
                 self._note(attempt, request, reply, "")
                 self._failed(reply, reply.failure)

@@ -89,10 +89,6 @@ class EndpointBackend:
             prompt += len(message.pictures) * PICTURE_TOKENS
         return TokenCount(prompt, self.settings.max_reply_tokens)
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of tokens, in the unit of the prices."""
-        return self.budget.cost(TokenCount(prompt_tokens, completion_tokens))
-
     def close(self) -> None:
         """Close the connections."""
         with self._lock:

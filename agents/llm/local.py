@@ -60,10 +60,6 @@ class LocalBackend:
         """Return whether the chat and its reply fit into the context."""
         return len(self._tokenize(request.messages)) + self.settings.max_reply_tokens <= self.context_tokens
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of tokens, in the unit of the prices."""
-        return self.budget.cost(TokenCount(prompt_tokens, completion_tokens))
-
     def close(self) -> None:
         """Release the model; the next use loads it again."""
         with self._lock:

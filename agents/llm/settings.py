@@ -15,7 +15,7 @@ from iglu_marl import ConfigError
 from iglu_marl.core.arguments import as_count, as_flag, as_number, check_option
 
 PREFIX = "IGLU_MARL_LLM_"
-VIEWS = ("layers", "coordinates", "auto", "picture")
+VIEWS = ("layers", "coordinates", "picture")
 CHANGES = ("hidden", "shown")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 THINKING = ("auto", "on", "off")
@@ -59,7 +59,7 @@ class LLMSettings:
     )
     view: str = _setting(
         "layers",
-        "how target and build are shown: " + ", ".join(VIEWS) + "; auto is the shorter of the first two",
+        "how target and build are shown: " + ", ".join(VIEWS),
         known=VIEWS,
     )
     changes: str = _setting(
@@ -167,6 +167,10 @@ class LLMSettings:
         """Maximal number of tokens of a reply with its thoughts."""
         needed = WORD_TOKENS + self.max_edits * (JSON_TOKENS if self.structured else LINE_TOKENS)
         return (self.reply_tokens or needed) + self.reasoning_tokens
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return the cost of tokens, in the unit of the prices."""
+        return (prompt_tokens * self.prompt_price + completion_tokens * self.reply_price) / 1e6
 
     @property
     def base_url(self) -> str:

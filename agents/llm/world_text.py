@@ -145,11 +145,8 @@ def encode_png(picture: npt.NDArray[np.uint8]) -> bytes:
 
 
 def describe_build(grid: Grid, view: str) -> str:
-    """Describe a build by the view "layers" or "coordinates", or the shorter of them ("auto")."""
-    views = {"layers": layers_text, "coordinates": coordinates_text}
-    if view in views:
-        return views[view](grid)
-    return min((text_of(grid) for text_of in views.values()), key=len)
+    """Describe a build by the view "layers" or "coordinates"."""
+    return coordinates_text(grid) if view == "coordinates" else layers_text(grid)
 
 
 def inventory_counts(inventory: Iterable[float]) -> dict[str, int]:

@@ -272,7 +272,7 @@ Api = Annotated[
         autocompletion=completed_from(lambda: ("aec", "parallel")),
     ),
 ]
-TextView = Annotated[str, choice("layers", "coordinates", "auto", about="form of the world in the prompts")]
+TextView = Annotated[str, choice("layers", "coordinates", about="form of the world in the prompts")]
 Processes = Annotated[int, integer(1, "Number of processes.")]
 MinariAgent = Annotated[
     str, Option("--agent", help="With --minari: the agent to export, builder_0 or architect_0.")

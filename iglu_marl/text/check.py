@@ -130,7 +130,7 @@ def _player(settings: LLMSettings, stats: Stats) -> Iterator[Play]:
         chat, done = game.reset(seed, task), False
         while not done:
             (reply,) = backend.complete([ChatRequest(tuple(map(Message.of_chat, chat)), seed)])
-            stats.count(reply, backend.cost(reply.prompt_tokens, reply.completion_tokens))
+            stats.count(reply, settings.cost(reply.prompt_tokens, reply.completion_tokens))
             if reply.failure is not None and reply.failure.is_final:
                 raise ServiceRefusedError(f"{backend!r}: {reply.failure}. {reply.detail}")
             if reply.failure is not None and not reply.failure.is_of_model:

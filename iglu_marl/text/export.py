@@ -32,7 +32,6 @@ from iglu_marl.language import Failure, parse
 from iglu_marl.language.meaning.verbs import expand
 from iglu_marl.planning import Edit
 from iglu_marl.text.game import MESSAGE_LENGTH, TextGame, edits_of, order_text
-from iglu_marl.text.seats import NoBackend
 
 Record = dict[str, Any]
 CARD = "README.md"
@@ -107,7 +106,7 @@ def sample_records(
     Samples without edits, with more than `max_edits`, or without an utterance of the architect are skipped.
     """
     settings = LLMSettings(model="export", view=view, max_edits=max_edits)
-    client = ModelClient(Role.BUILDER, settings, NoBackend(), "json")
+    client = ModelClient(Role.BUILDER, settings, None, "json")
     for sample in samples:
         situation = sample.situation
         start = np.asarray(situation.grid)

@@ -73,7 +73,7 @@ class TextGame:
         observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
         answers: format that the rules ask for, "json" or "lines" (an architect: the plain message), or "tools"; all are
             read.
-        view: how builds are shown: "layers", "coordinates", "auto", "picture": pictures of the build and of the
+        view: how builds are shown: "layers", "coordinates", "picture": pictures of the build and of the
             builder's view, as parts of a message, or "own": only the picture of the builder's view.
         show_changes: whether an architect sees the remaining changes, as instructions that it could copy.
         reward: gain of a turn in "change_f1" (F1 of the changes against the start) or "intersection" (blocks in the

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-import itertools
 import json
 import os
 import pickle
@@ -24,8 +23,8 @@ from talkers import Speaker
 
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Pose, Role, Task, Utterance, evaluate
-from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
-from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, reading, world_text
+from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, agents_for
+from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, reading
 from iglu_marl.agents.llm.architect import examples as architect_examples
 from iglu_marl.agents.llm.budget import Budget, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
@@ -108,15 +107,6 @@ def test_token_chat_carries_the_same_game() -> None:
     assert iglu_marl.play(env, agents, seed=0).completed
     assert "ground" in backend.requests[0].messages[0].text.split("any other word is lost")[1]
     assert agents["architect"].stats.parse_failures == 0
-
-
-def test_the_scripted_ones_understand_and_are_understood() -> None:
-    backend = ScriptedBackend()
-    env = game()
-    builder = ScriptedBuilder.for_env(env)
-    assert iglu_marl.play(env, {**pair(env, backend), "builder": builder}, seed=0).completed
-    architect = ScriptedArchitect.for_env(env)
-    assert iglu_marl.play(env, {**pair(env, backend), "architect": architect}, seed=0).completed
 
 
 def test_everything_follows_from_the_seed() -> None:
@@ -324,15 +314,6 @@ def test_a_prompt_with_pictures_holds_no_position_of_the_target() -> None:
         assert not any(name in told for name in ("red", "blue", "green")) or shown
 
 
-def test_the_shorter_view() -> None:
-    one, wall = blocks_to_grid([(2, -1, -3, 6)]), np.ones((9, 11, 11), np.int8)
-    for grid in (one, wall):
-        views = {view: world_text.describe_build(grid, view) for view in ("layers", "coordinates", "auto")}
-        assert views["auto"] == min(views["layers"], views["coordinates"], key=len)
-    assert world_text.describe_build(one, "auto") == "red: 2 east, 3 north, height 1"
-    assert "height 9:" in world_text.describe_build(wall, "auto")
-
-
 def test_the_prompt_of_the_builder_lists_its_actions_by_message() -> None:
     prompts: list[str] = []
     said = iter(
@@ -356,17 +337,6 @@ def test_the_prompt_of_the_builder_lists_its_actions_by_message() -> None:
     assert dialogues[3][1].endswith('"done": "see the next messages"}')
     assert dialogues[3][2].endswith('"done": "nothing"}')
     assert dialogues[3][0] == dialogues[1][0], "what stands there stays: prompts begin alike"
-
-
-def test_prompts_begin_with_what_stays() -> None:
-    prompts: list[str] = []
-    env = game()
-    backend = ScriptedBackend(lambda chat: prompts.append(chat[1]["content"]) or obedient(chat))  # type: ignore[func-returns-value]
-    iglu_marl.play(env, {**pair(env, backend), "builder": ScriptedBuilder.for_env(env)}, seed=0)
-    for one, other in itertools.pairwise(prompts):
-        dialogue = one.partition("BUILD NOW")[0].replace("(nothing has been said)", "").rstrip()
-        assert other.startswith(dialogue)
-        assert "TARGET" in dialogue
 
 
 def test_examples_of_the_architect_are_those_of_the_grammar() -> None:
