@@ -20,7 +20,6 @@ from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_commands
 from iglu_marl.agents.llm.seat import BUILDER_SEAT, TeamSeat, known_grid, poses_text, target_text
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
-    build_picture,
     describe_build,
     describe_edits,
     describe_pose,
@@ -265,18 +264,11 @@ def builder_chat(
         seat: place in a team.
 
     """
-    pictures: tuple[bytes, ...] = ()
-    if grid is None:
-        pictures = (encode_png(observation["pov"]),)
-        scene = client.part("pov", which=1).strip()
-    elif client.settings.view == "picture":
-        pictures = (build_picture(grid),)
-        scene = client.part("pictures", which=1).strip()
-        if "pov" in observation:
-            pictures = (*pictures, encode_png(observation["pov"]))
-            scene += "\n" + client.part("pov", which=2).strip()
-    else:
-        scene = describe_build(grid, client.settings.view)
+    shows_pov = grid is None or (client.settings.pictures and "pov" in observation)
+    pictures = (encode_png(observation["pov"]),) if shows_pov else ()
+    scene = "" if grid is None else describe_build(grid, client.settings.view)
+    if shows_pov:
+        scene = f"{scene}\n{client.part('pov', which=1)}".strip()
     left = ""
     if "inventory" in observation:
         left = client.part("inventory", counts=joined(inventory_counts(observation["inventory"])))
@@ -318,8 +310,7 @@ def _form_section(client: ModelClient, can_ask: bool) -> str:
 
 def _examples_section(client: ModelClient, can_ask: bool) -> str:
     """Return the worked examples. Lines after "> " are replies: they are shown in the form of the client."""
-    view = client.settings.view
-    scene = describe_build(_EXAMPLE, "coordinates" if view == "picture" else view)
+    scene = describe_build(_EXAMPLE, client.settings.view)
     text = client.part("examples", scene=scene) + (client.part("can_ask_examples") if can_ask else "")
     shown = _REPLY.sub(
         lambda match: _example_reply(match[0].replace("> ", ""), client.answers, can_ask), text

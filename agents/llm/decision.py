@@ -62,10 +62,8 @@ class ModelClient:
         self._transcript = (
             Transcript(settings.transcript, settings.key_variable) if settings.transcript else None
         )
-        if answers is None and not self.backend.sees_pictures and settings.view == "picture":
-            raise AgentError(
-                f"view is 'picture', but {self.backend!r} reads text only; expected another view"
-            )
+        if answers is None and not self.backend.sees_pictures and settings.pictures:
+            raise AgentError(f"pictures is True, but {self.backend!r} reads text only; expected False")
         self.stats, self.total = Stats(), Stats()
         self.episode = -1
         self.begin(None)

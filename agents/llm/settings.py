@@ -15,7 +15,7 @@ from iglu_marl import ConfigError
 from iglu_marl.core.arguments import as_count, as_flag, as_number, check_option
 
 PREFIX = "IGLU_MARL_LLM_"
-VIEWS = ("layers", "coordinates", "picture")
+VIEWS = ("layers", "coordinates")
 CHANGES = ("hidden", "shown")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 THINKING = ("auto", "on", "off")
@@ -95,7 +95,7 @@ class LLMSettings:
     )
     # -- endpoints
     key_variable: str = _setting(PREFIX + "KEY", "environment variable that holds the key")
-    pictures: bool = _setting(False, 'the model reads pictures; `view="picture"` needs it')
+    pictures: bool = _setting(False, "the model reads pictures: those that the agent observes are shown, too")
     headers: Mapping[str, Any] = _setting(
         {}, "additional headers, as JSON; a value `$NAME` is that of an environment variable"
     )
@@ -121,10 +121,6 @@ class LLMSettings:
             raise ConfigError(f"model is empty, expected a model's name or folder: model=…, or {PREFIX}MODEL")
         if self.endpoint:
             _check_address(self.endpoint)
-        if self.view == "picture" and not self.pictures:
-            raise ConfigError(
-                f"view is 'picture', expected an endpoint that reads pictures: pictures=True ({PREFIX}PICTURES=1)"
-            )
         if odd := [name for name in self.extra if name in RESERVED]:
             raise ConfigError(f"extra has {odd[0]!r}, which other settings determine; expected other fields")
         if odd := [name for name, value in self.headers.items() if not isinstance(value, str)]:

@@ -1,4 +1,4 @@
-"""Descriptions of a world for a model: layers, lists of blocks, or pictures.
+"""Descriptions of a world for a model: layers, or lists of blocks.
 
 Places are given as in instructions: blocks east or west and north or south of the centre column, and a height, where
 1 is on the ground. Height h is y = h - 2, north is -z.
@@ -126,13 +126,6 @@ def names_text(names: Mapping[str, Iterable[Cell]]) -> str:
     return "\n".join(
         f"{quoted(name)}: {'; '.join(map(place_of, cells)) or 'nothing'}" for name, cells in names.items()
     )
-
-
-def build_picture(grid: Grid) -> bytes:
-    """Return a PNG file of a build from two sides, with numbered axes."""
-    from iglu_marl.rendering.axes import axes_view
-
-    return encode_png(axes_view(grid))
 
 
 def encode_png(picture: npt.NDArray[np.uint8]) -> bytes:

@@ -363,7 +363,7 @@ LLMEndpoint = Annotated[
 LLMView = Annotated[
     str | None,
     Option(
-        help="Agents named llm or scripted-llm: form of the world in the prompts: layers, coordinates, picture, …",
+        help="Agents named llm or scripted-llm: form of the world in the prompts: layers, coordinates.",
         callback=_environment("IGLU_MARL_LLM_VIEW", one_in("iglu_marl.agents.llm.settings:VIEWS")),
     ),
 ]

@@ -138,8 +138,8 @@ def generated_records(
         raise ConfigError(f"role is {role!r}, expected builder or architect")
     if options.get("answers", "json") != "json":
         raise ConfigError(f"answers is {options['answers']!r}, expected 'json', as completions are texts")
-    if view == "picture":
-        raise ConfigError("view is 'picture', expected a text, as records have no pictures")
+    if view == "own":
+        raise ConfigError("view is 'own', expected a text, as records have no pictures")
     game = TextGame(role="both" if role == "architect" else role, view=view, **options)
     for seed in seeds:
         messages, done, number = game.reset(seed), False, 0

@@ -73,8 +73,8 @@ class TextGame:
         observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
         answers: format that the rules ask for, "json" or "lines" (an architect: the plain message), or "tools"; all are
             read.
-        view: how builds are shown: "layers", "coordinates", "picture": pictures of the build and of the
-            builder's view, as parts of a message, or "own": only the picture of the builder's view.
+        view: how builds are shown: "layers", "coordinates", or "own": to a builder only the picture of its view, as a
+            part of a message.
         show_changes: whether an architect sees the remaining changes, as instructions that it could copy.
         reward: gain of a turn in "change_f1" (F1 of the changes against the start) or "intersection" (blocks in the
             maximal intersection).
@@ -144,8 +144,9 @@ class TextGame:
             raise ConfigError(f"role is {role!r}, expected 'both' without architects")
         self._tasks = _task_source(tasks, self.config)
         self.rules, self.view = rules, view
-        has_pictures = view in ("picture", "own")
-        shown: dict[str, Any] = {"view": "picture" if has_pictures else view, "pictures": has_pictures}
+        shown: dict[str, Any] = {"view": view, "pictures": False}
+        if view == "own":
+            shown = {"view": "coordinates", "pictures": True}
         settings = LLMSettings("text game", **shown, max_edits=max_edits, history=history, prompts=prompts)
         self.settings = settings
         self.seats = {agent: TextSeat(self, agent, answers) for agent in self.config.agents}
@@ -349,7 +350,7 @@ class TextGame:
                 seat=seat.place,
             )
         seen |= {"agentPos": self.pose, "inventory": seat.stock - seat.used}
-        if client.settings.view == "picture":
+        if self.view == "own":
             from iglu_marl.rendering.painter import Painter
 
             x, y, z, pitch, yaw = self.pose

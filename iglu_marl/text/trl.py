@@ -26,8 +26,8 @@ class _Environment:
     _role: Role
 
     def __init__(self, other: Answer | None = None, **options: Any) -> None:
-        if options.get("view") == "picture":
-            raise ConfigError("view is 'picture', expected a text: tools of TRL return no pictures")
+        if options.get("view") == "own":
+            raise ConfigError("view is 'own', expected a text: tools of TRL return no pictures")
         role = self._role.value if other is None else "both"
         own = {**options, "role": role, "observations": "delta", "answers": "tools"}
         self._game = TextGame(**own)

@@ -268,50 +268,26 @@ def test_the_architect_is_shown_what_it_observes_and_nothing_else() -> None:
         agent.act({"dialog": "", "target_view": np.zeros((4, 4, 3), np.uint8)})
 
 
-def test_pictures_of_target_and_build() -> None:
+def test_pictures_that_are_observed() -> None:
     backend = ScriptedBackend(lambda _: "Place a red block.")
-    settings = LLMSettings(model="own", view="picture", endpoint="http://127.0.0.1:1/v1", pictures=True)
-    env, seen = architect_seen()
+    settings = LLMSettings(model="own", endpoint="http://127.0.0.1:1/v1", pictures=True)
+    env, seen = architect_seen(architect_sees=("target_view", "dialog"))
     agent = LLMArchitect.for_env(env, backend=backend, settings=settings)
     agent.reset(Role.ARCHITECT, 0)
     agent.act(seen)
     message = backend.requests[0].messages[1]
-    assert "Picture 1 shows it twice" in message.text
-    assert "Picture 2 shows it twice" in message.text
-    shown = [np.asarray(Image.open(io.BytesIO(picture))) for picture in message.pictures]
-    assert [picture.shape for picture in shown] == [(512, 1024, 3)] * 2
-    assert (shown[0] != shown[1]).any()
-    env, seen = architect_seen(architect_sees=("target_view", "dialog"))
-    agent.reset(Role.ARCHITECT, 0)
-    agent.act(seen)
-    (picture,) = backend.requests[1].messages[1].pictures
+    (picture,) = message.pictures
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(picture))), seen["target_view"])
+    assert "TARGET\nSee picture 1." in message.text
     builder = LLMBuilder.for_env(env, backend=backend, settings=settings)
     builder.reset(Role.BUILDER, 0)
-    builder.act({**hearing("Hello"), "grid": EMPTY})
-    assert len(backend.requests[2].messages[1].pictures) == 1
-    builder.reset(Role.BUILDER, 0)
-    builder.act({**hearing("Hello"), "grid": EMPTY, "pov": np.full((4, 6, 3), 9, np.uint8)})
-    _, eyes = backend.requests[-1].messages[1].pictures
+    builder.act({**hearing("Hello"), "pov": np.full((4, 6, 3), 9, np.uint8)})
+    (eyes,) = backend.requests[-1].messages[1].pictures
     assert np.asarray(Image.open(io.BytesIO(eyes))).tolist() == np.full((4, 6, 3), 9).tolist()
-    assert "Picture 2 shows what you see now" in backend.requests[-1].messages[1].text
+    assert "(no blocks)\nPicture 1 shows what you see now" in backend.requests[-1].messages[1].text
     backend.sees_pictures = False  # type: ignore[misc]
     with pytest.raises(AgentError, match="reads text only"):
         LLMArchitect(settings, backend=backend)
-
-
-def test_a_prompt_with_pictures_holds_no_position_of_the_target() -> None:
-    settings = {"model": "own", "view": "picture", "endpoint": "http://127.0.0.1:1/v1", "pictures": True}
-    env, seen = architect_seen()
-    for changes, shown in (("hidden", False), ("shown", True)):
-        backend = ScriptedBackend(lambda _: "Place a red block.")
-        agent = LLMArchitect.for_env(env, backend=backend, settings=LLMSettings(**settings, changes=changes))
-        agent.reset(Role.ARCHITECT, 0)
-        agent.act(seen)
-        told = backend.requests[0].messages[1].text
-        assert ("STILL TO DO" in told) == shown
-        assert bool(re.search(r"\d (?:blocks? )?(?:east|west|north|south)|height \d", told)) == shown
-        assert not any(name in told for name in ("red", "blue", "green")) or shown
 
 
 def test_the_prompt_of_the_builder_lists_its_actions_by_message() -> None:
@@ -953,7 +929,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ({"extra": {"stream": True}}, "'stream'"),
         ({"extra": 3}, "extra"),
         ({"pictures": 1}, "True or False"),
-        ({"view": "picture"}, "pictures=True"),
+        ({"view": "picture"}, "expected one of layers"),
         ({"max_cost": 1.0}, "prices"),
         ({"endpoint": "ftp://host"}, "base address"),
         ({"endpoint": "https://[::1"}, "base address"),

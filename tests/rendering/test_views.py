@@ -23,7 +23,6 @@ from iglu_marl.rendering import (
     write_png,
     write_video,
 )
-from iglu_marl.rendering.axes import axes_view
 from iglu_marl.rendering.orbit import BACKGROUND
 from iglu_marl.rendering.sheets import gallery
 from iglu_marl.rendering.ui import widgets
@@ -146,7 +145,6 @@ RECORDED = {
     "top, wide": ("38e35e52", lambda: top_view(BUILD, size=(100, 300))),
     "layers": ("ad9b1a14", lambda: layers_view(TARGET, size=(300, 500))),
     "changed layers": ("a3a9181f", lambda: layers_view(TARGET, before=BUILD)),
-    "axes": ("d6bf9aed", lambda: axes_view(TARGET + blocks_to_grid([(-3, 2, -2, 5)]))),
     "sheet": ("6e9d4011", lambda: contact_sheet(TARGET, title="Title")),
     "changes": ("3590231e", lambda: change_sheet(BUILD, TARGET, title="Title", caption="Build a row. " * 20)),
     "gallery": (

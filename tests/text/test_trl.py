@@ -76,9 +76,9 @@ def test_two_models_learn_together_each_by_its_own_reward() -> None:
 
 def test_tools_return_no_pictures() -> None:
     with pytest.raises(ConfigError, match="expected a text"):
-        BuilderEnvironment(view="picture")
+        BuilderEnvironment(view="own")
     with pytest.raises(ConfigError, match="expected a text"):
-        next(generated_records([0], view="picture"))
+        next(generated_records([0], view="own"))
 
 
 @pytest.mark.parametrize(
