@@ -62,7 +62,7 @@ class TextGame:
     """The building game for language models: `reset` returns a chat, `step` takes the reply to it.
 
     The model's builder has no body: its edits happen at once, as far as it has blocks. A partner who builds flies. The
-    same seed gives the same game. A game can be pickled at any time if its arguments can.
+    same seed gives the same game. A game can be pickled at any time, if its partner can.
 
     Args:
         role: role of the model: "builder", "architect" or "both"; in a team, it plays all agents of the role.
@@ -119,8 +119,6 @@ class TextGame:
         team: str | None = None,
         **team_options: Any,
     ) -> None:
-        arguments = {name: value for name, value in locals().items() if name not in ("self", "team_options")}
-        self._arguments = {**arguments, **team_options}
         for name, value, known in (
             ("role", role, ROLES), ("observations", observations, OBSERVATIONS), ("reward", reward, REWARDS),
             ("view", view, GAME_VIEWS), ("answers", answers, ANSWERS),
@@ -152,7 +150,7 @@ class TextGame:
         self.seats = {agent: TextSeat(self, agent, answers) for agent in self.config.agents}
         self._seats = [seat for seat in self.seats.values() if role in (seat.role.value, "both")]
         self._partner = _partner(role, partner, self.config)
-        self._replies: list[Any] | None = None  # of this episode; None: not started, or over
+        self._in_progress = False
 
     @property
     def turn(self) -> Role:
@@ -184,7 +182,6 @@ class TextGame:
         rng = np.random.default_rng(as_count("seed", seed, 0, MAX_SEED))
         chosen = self._sample_task(rng) if task is None else open_task(as_task(task))
         self.seed, self.task = seed, chosen.in_ids("iglu")
-        self._given = task
         self.start: BlockGrid = self.task.start_grid.copy()
         self.target: BlockGrid = self.task.target_grid.copy()
         self.grid: BlockGrid = self.start.copy()
@@ -197,7 +194,7 @@ class TextGame:
         self._limit = self.max_replies or (
             1 if self.partner == "none" else max(2, len(self._seats)) * changes + 10
         )
-        self._replies = []
+        self._in_progress = True
         self._next, self.said = 0, dict[str, str]()
         if self._partner is not None:
             self._partner.reset(self.task, seed)
@@ -228,10 +225,9 @@ class TextGame:
             StateError: if no game is in progress.
 
         """
-        if self._replies is None:
+        if not self._in_progress:
             raise StateError("no game is in progress: call reset() before step()")
         text, seat, before = _reply_text(reply), self._seats[self._next], self.score
-        self._replies.append(text)
         client, role = seat.client, seat.role
         cost, said, made, problem = 0.0, "", 0, ""
         client.remark = ""
@@ -254,25 +250,19 @@ class TextGame:
             if not (problem or self.completed):
                 self._next_turn(seat, said)
             gain, completed = self.score - before, self.completed
-        truncated = not completed and len(self._replies) >= self._limit
+        truncated = not completed and self.counts["replies"] >= self._limit
         rewards = {one.agent: gain - cost * (one is seat) for one in self._seats}
         info = {
             "role": role.value, "agent": seat.agent, "score": self.score, "gain": gain, "completed": completed,
-            "truncated": truncated, "problem": problem, "said": said, "edits": made, "replies": len(self._replies),
+            "truncated": truncated, "problem": problem, "said": said, "edits": made, "replies": self.counts["replies"],
             "task": self.task.task_id, "rewards": rewards,
         }  # fmt: skip
-        over = completed or truncated
-        messages = [] if over else self._chat()
-        if over:
-            self._replies = None
-        return messages, rewards[seat.agent], over, info
+        self._in_progress = not (completed or truncated)
+        messages = self._chat() if self._in_progress else []
+        return messages, rewards[seat.agent], not self._in_progress, info
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
-
-    def __reduce__(self) -> Any:
-        begun = None if self._replies is None else (self.seed, self._given, self._replies)
-        return _restore, (self._arguments, begun)
 
     def _apply_message(self, seat: TextSeat, text: str) -> tuple[str, int]:
         said = seat.client.clip_message(read_message(text), MESSAGE_LENGTH)
@@ -384,16 +374,6 @@ def edits_of(before: BlockGrid, after: BlockGrid) -> list[Edit]:
         cell = (x - 5, y - 1, z - 5)
         found.append(Edit(*cell, color_at(after, cell)))
     return found
-
-
-def _restore(arguments: dict[str, Any], begun: tuple[int, Any, list[str]] | None) -> TextGame:
-    game = TextGame(**arguments)
-    if begun is not None:
-        seed, task, replies = begun
-        game.reset(seed, task)
-        for reply in replies:
-            game.step(reply)
-    return game
 
 
 def _reply_text(reply: Any) -> str:
