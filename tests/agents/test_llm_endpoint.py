@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import email.utils
 import json
 import logging
@@ -992,29 +991,6 @@ def test_many_games_are_in_flight_and_are_the_same_games() -> None:
     for other in (many, few):
         assert [*map(without_times, other.rows)] == [*map(without_times, alone.rows)]
     assert all(row["completed"] for row in alone.rows)
-
-
-def test_reports_count_failures_by_kind(tmp_path: Path) -> None:
-    tasks = [Task("", blocks_to_grid(TOWER[:1]), task_id="t")]
-    with llm_server() as server:
-        server.plan = [
-            Misbehaviour(text="no"),
-            Misbehaviour(text="{", finish="length"),
-            Misbehaviour(text=" "),
-        ]
-        settings = settings_for(server, cache="off")
-        found = evaluate(
-            "scripted", {"b": partial(LLMBuilder.for_env, settings=settings)}, tasks,
-            controls="flying", output=tmp_path, progress=False, config={"max_steps": 300},
-        )  # fmt: skip
-    (entry,) = found.models()
-    assert entry["failures"] == {"empty": 1, "unreadable": 2}
-    assert (entry["cut"], entry["games"]) == (1, 1)
-    assert [row["scored"] for row in found.rows] == [True], "failures of a model are a part of its play"
-    assert "1 empty, 2 unreadable" in (tmp_path / "evaluation.md").read_text()
-    head, line = csv.reader((tmp_path / "models.csv").read_text().splitlines())
-    assert dict(zip(head, line, strict=True))["unreadable"] == "2"
-    assert f"b is model m, endpoint {server.url}, view layers" in (tmp_path / "evaluation.md").read_text()
 
 
 def test_models_have_names(monkeypatch: pytest.MonkeyPatch) -> None:

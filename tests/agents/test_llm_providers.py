@@ -148,6 +148,7 @@ SERVERS: dict[str, tuple[Rule, dict[str, Any], tuple[str, ...]]] = {  # settings
     "gpt-5": (gpt5, {}, ("temperature",)),
     "o-series": (o_series, SAMPLED, ("seed", "temperature")),
     "azure": (azure, AZURE, ()),
+    "claude": (lambda *_: None, SAMPLED, ()),
     "gemini": (gemini, SAMPLED, ("seed",)),
     "openrouter": (openrouter, {"headers": {"X-Title": "IGLU MARL"}}, ()),
     "vllm": (vllm, {"structured": True}, ()),
