@@ -51,7 +51,7 @@ class EndpointBackend:
         if not settings.endpoint:
             raise ConfigError("endpoint is empty, expected the base address of a server")
         self.settings = settings
-        self.budget = Budget.of(settings)
+        self.budget = Budget(settings)
         self._slots = threading.BoundedSemaphore(settings.concurrency)
         self._cache = (
             None if settings.cache == "off" else ReplyCache(settings.cache or cache_folder() / "llm")

@@ -29,7 +29,7 @@ class LocalBackend:
 
     def __init__(self, settings: LLMSettings) -> None:
         self.settings = settings
-        self.budget = Budget.of(settings)
+        self.budget = Budget(settings)
         self._lock = threading.RLock()  # for use of the tokenizer, and for loading
         self._generating = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None

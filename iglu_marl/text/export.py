@@ -35,30 +35,23 @@ from iglu_marl.text.game import MESSAGE_LENGTH, TextGame, edits_of, order_text
 
 Record = dict[str, Any]
 CARD = "README.md"
+MAX_EDITS = 30  # of a builder's reply
 
 
-def order_reward(
-    reply: str, start: Any, target: Any, *, invariant: bool = False, max_edits: int = 30
-) -> float:
+def order_reward(reply: str, start: Any, target: Any) -> float:
     """Return the F1 of the changes in a builder's reply against the required ones; 0 if it cannot be read.
 
-    Args:
-        reply: the reply as text.
-        start: blocks [x, y, z, colour id], or a grid [9, 11, 11].
-        target: the same.
-        invariant: whether the structure may stand anywhere.
-        max_edits: longer replies cannot be read.
-
+    start, target: blocks [x, y, z, colour id], or a grid [9, 11, 11].
     """
     begun, wanted = _as_grid(start), _as_grid(target)
     try:
-        edits = read_order(reply, begun, max_edits).edits
+        edits = read_order(reply, begun, MAX_EDITS).edits
     except Unreadable:
         return 0.0
-    return change_counts(begun, wanted, _apply_edits(begun, edits), invariant=invariant).f1
+    return change_counts(begun, wanted, _apply_edits(begun, edits)).f1
 
 
-def message_reward(reply: str, start: Any, target: Any, *, invariant: bool = False) -> float:
+def message_reward(reply: str, start: Any, target: Any) -> float:
     """Return the F1 of the changes that the grammar reads in an architect's message; 0 if it reads none."""
     begun, wanted = _as_grid(start), _as_grid(target)
     try:
@@ -69,7 +62,7 @@ def message_reward(reply: str, start: Any, target: Any, *, invariant: bool = Fal
     if edits is None or isinstance(edits, Failure):
         return 0.0
     built = _apply_edits(begun, [Edit(*edit.cell, edit.color or 0) for edit in edits])
-    return change_counts(begun, wanted, built, invariant=invariant).f1
+    return change_counts(begun, wanted, built).f1
 
 
 def rewards(
@@ -99,19 +92,19 @@ def _apply_edits(grid: BlockGrid, edits: Iterable[Edit]) -> BlockGrid:
 
 
 def sample_records(
-    samples: Iterable[Sample], *, source: str, split: str, view: str = "layers", max_edits: int = 30
+    samples: Iterable[Sample], *, source: str, split: str, view: str = "layers"
 ) -> Iterator[Record]:
     """Yield a record for each sample of builder action prediction; the answer is what the person did.
 
-    Samples without edits, with more than `max_edits`, or without an utterance of the architect are skipped.
+    Samples without edits, with more than `MAX_EDITS`, or without an utterance of the architect are skipped.
     """
-    settings = LLMSettings(model="export", view=view, max_edits=max_edits)
+    settings = LLMSettings(model="export", view=view, max_edits=MAX_EDITS)
     client = ModelClient(Role.BUILDER, settings, None, "json")
     for sample in samples:
         situation = sample.situation
         start = np.asarray(situation.grid)
         edits = edits_of(start, sample.target)
-        if not 0 < len(edits) <= max_edits or situation.dialogue.last(Role.ARCHITECT) is None:
+        if not 0 < len(edits) <= MAX_EDITS or situation.dialogue.last(Role.ARCHITECT) is None:
             continue
         client.dialogue = list(situation.dialogue)
         x, y, z, yaw, pitch = situation.pose or (0.0, 0.0, 0.0, 0.0, 0.0)

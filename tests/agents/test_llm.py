@@ -857,32 +857,33 @@ def test_the_transcript_holds_prompts_replies_and_acts(tmp_path: Path) -> None:
 
 
 def test_a_budget_is_kept_to_the_token() -> None:
-    budget = Budget(100, 0.0)
+    budget = Budget(LLMSettings("m", max_total_tokens=100))
     assert budget.reserve(TokenCount(60, 40))
     assert not budget.reserve(TokenCount(1, 0))
     budget.settle(TokenCount(60, 40), TokenCount(50, 10))
     assert budget.spent == (50, 10)
     assert not budget.reserve(TokenCount(40, 1))
     assert budget.reserve(TokenCount(40, 0))
-    money = Budget(0, 1.0, prompt_price=1.0, completion_price=2.0)
+    money = Budget(LLMSettings("m", max_cost=1.0, prompt_price=1.0, reply_price=2.0))
     assert money.reserve(TokenCount(500_000, 250_000))
     assert not money.reserve(TokenCount(1, 0))
-    assert money.cost(TokenCount(1_000_000, 500_000)) == 2.0
+    assert money.settings.cost(1_000_000, 500_000) == 2.0
 
 
 def test_a_ledger_counts_over_runs_and_processes(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
-    first, second = (Budget(100, ledger=path) for _ in range(2))
+    settings = LLMSettings("m", max_total_tokens=100, ledger=str(path))
+    first, second = (Budget(settings) for _ in range(2))
     assert first.reserve(TokenCount(50, 0))
     assert not second.reserve(TokenCount(51, 0))
     assert second.reserve(TokenCount(50, 0))
     first.settle(TokenCount(50, 0), TokenCount(20, 0))
-    assert Budget(100, ledger=path).spent == (70, 0)
+    assert Budget(settings).spent == (70, 0)
     path.write_text("[]")
     with pytest.raises(ConfigError, match="no ledger"):
-        Budget(100, ledger=path)
+        Budget(settings)
     with pytest.raises(ConfigError, match="cannot be used"):
-        Budget(100, ledger=path / "deeper")
+        Budget(LLMSettings("m", ledger=str(path / "deeper")))
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
