@@ -15,7 +15,6 @@ from iglu_marl.agents.learned.builder import LearnedBuilder
 from iglu_marl.agents.llm.architect import LLMArchitect
 from iglu_marl.agents.llm.builder import LLMBuilder
 from iglu_marl.agents.llm.named import NamedModel
-from iglu_marl.agents.llm.reader import AssistedBuilder
 from iglu_marl.agents.oracle import OracleBuilder
 from iglu_marl.agents.random import NothingBuilder, RandomArchitect, RandomBuilder
 from iglu_marl.agents.replay import ReplayArchitect
@@ -46,7 +45,7 @@ BUILDERS: dict[str, Any] = {
     "oracle": OracleBuilder,
     "random": RandomBuilder,
     "scripted": ScriptedBuilder,
-    "scripted-llm": AssistedBuilder,
+    "scripted-llm": LLMBuilder,
     **partners.BUILDERS,
     **zoo.in_role(Role.BUILDER),
 }

@@ -55,7 +55,7 @@ def requests(seed: int) -> Iterator[dict[str, Any]]:
 def measure(base: str, adapter: str, asked: Sequence[dict[str, Any]]) -> Interval:
     """Return the share of requests that a model carries out exactly, with Wilson's interval."""
     backend = LocalBackend(
-        LLMSettings(model=base, adapter=adapter, reply_tokens=REPLY_TOKENS, dtype="bfloat16", batch_size=16)
+        LLMSettings(model=base, adapter=adapter, reply_tokens=REPLY_TOKENS, dtype="bfloat16")
     )
     chats = [
         ChatRequest(tuple(Message(part["role"], part["content"]) for part in one["prompt"])) for one in asked

@@ -15,8 +15,6 @@ from openenv.core import GenericEnvClient
 from openenv_server import openenv_server
 
 from iglu_marl.text import TextGame
-from iglu_marl.text.openenv import RemoteGame
-from iglu_marl.text.trl import OVER, BuilderEnvironment
 
 
 def edits_of(prompt: str) -> Any:
@@ -61,15 +59,15 @@ def builder_games() -> None:
 
 
 def other_games() -> None:
-    """An architect; and a game on a server in the hands of a trainer."""
+    """An architect, and a team."""
     with openenv_server("--role", "architect", "--show-changes") as address:
-        game = RemoteGame(address)
-        messages, total, done = game.reset(3), 0.0, False
-        while not done:
-            messages, reward, done, _ = game.step({"say": architect_says(messages[1]["content"])})
-            total += reward
+        client, total = GenericEnvClient(base_url=address).sync(), 0.0
+        one = client.reset(seed=3)
+        while not one.done:
+            one = client.step({"say": architect_says(one.observation["messages"][1]["content"])})
+            total += one.reward
         assert abs(total - 1) < 1e-9
-        game.close()
+        client.close()
     with openenv_server("--role", "both", "--team", "division") as address:
         client, team = GenericEnvClient(base_url=address).sync(), TextGame("both", team="division")
         chat, one = team.reset(0), client.reset(seed=0)
@@ -82,12 +80,6 @@ def other_games() -> None:
             one, (chat, *_) = client.step(reply), team.step(reply)
         assert team.agent == "architect_0"
         client.close()
-    with openenv_server("--observations", "delta") as address:
-        environment = BuilderEnvironment(RemoteGame(address))
-        seen = environment.reset(seed=4)
-        while seen != OVER:
-            seen = environment.build(edits_of(seen))
-        assert abs(environment.get_reward() - 1) < 1e-9
 
 
 if __name__ == "__main__":

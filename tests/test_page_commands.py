@@ -41,7 +41,6 @@ NOT_RUN = {
     r".*\bllm\b(?! export)": "asks a language model: tests/commands/test_play.py",
     r".*--trained |IGLU_MARL_MODEL": "wants a trained model: tests/agents/test_learned.py",
     r".*mypackage": "names the reader's own package",
-    r"iglu-marl llm export transcript": "reads what a language model said: tests/text/test_export.py",
     r"iglu-marl benchmark report ours": "reads others' results: tests/commands/test_benchmark_command.py",
     r"iglu-marl benchmark report attention": "reads what a training writes",
     r".*samples.json": "reads others' samples: tests/data/test_mdc_files.py",

@@ -1,8 +1,7 @@
 """TRL plays the game with a tool: GRPO of a tiny model, whose words are its calls, each a block in one of three colors.
 
-It is shown the form of a call, and learns which call is rewarded. With `--openenv` the games are played by a server,
-`iglu-marl serve-openenv --observations delta --answers tools --task-source FILE`; `--write-tasks FILE` writes that
-file. `--model` trains another chat model. test_adapters.py runs it.
+It is shown the form of a call, and learns which call is rewarded. `--model` trains another chat model. test_adapters.py
+runs it.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -104,8 +102,6 @@ def show_calls(model: Any, tokenizer: Any, steps: int = 30) -> None:
 
 def main(
     model: str | None = None,
-    openenv: str | None = None,
-    write_tasks: Path | None = None,
     steps: int = 12,
     games: int = 1,
     generations: int = 8,
@@ -113,14 +109,9 @@ def main(
 ) -> None:
     """Train, and print the mean rewards.
 
-    model: a chat model with a template that TRL knows; default: a tiny one. openenv: address of `iglu-marl
-    serve-openenv --observations delta --answers tools`. write_tasks: write a file of the tasks of the tiny model, and
-    stop. games: different games in a step. generations: times that each is played.
+    model: a chat model with a template that TRL knows; default: a tiny one. games: different games in a step.
+    generations: times that each is played.
     """
-    if write_tasks:
-        structures = {task.task_id: {"blocks": [[0, -1, 0, 1]]} for task in TASKS}
-        write_tasks.write_text(json.dumps({"colours": {"1": "blue"}, "structures": structures}))
-        return
     if model:
         network, tokenizer = (kind.from_pretrained(model) for kind in (AutoModelForCausalLM, AutoTokenizer))
     else:
@@ -129,10 +120,6 @@ def main(
         print("prompt:", len(tokenizer(prompts(tokenizer, [0])[0])["input_ids"]), "tokens")
 
     def environment() -> Any:
-        if openenv:
-            from iglu_marl.text.openenv import RemoteGame
-
-            return BuilderEnvironment(RemoteGame(openenv))
         return BuilderEnvironment(tasks="random" if model else TASKS)
 
     config = GRPOConfig(

@@ -23,7 +23,7 @@ OLLAMA, OLLAMA_CONTEXT = (
     4096,
 )  # its fingerprint, and the context at which it cuts prompts by default
 # Parameters without which a request is sent again; `max_tokens` is then called `max_completion_tokens`.
-OPTIONAL = ("max_tokens", "top_p", "temperature", "seed", "stream_options")
+OPTIONAL = ("max_tokens", "temperature", "seed", "stream_options")
 _OF_VALUE = re.compile(r"\b(?:range|between|must be|at (?:most|least)|(?:less|greater) than)\b", re.I)
 # Messages of servers that reject a request because of its length, its content, the model's answer or the key.
 _REJECTIONS = (
@@ -196,7 +196,7 @@ class Judge:
             kind = kinds.THOUGHTS_CUT if self.answered else kinds.UNSUITABLE
             return Reply("", kind, explain_cut_thoughts(self.settings, _reasoning_of(content)), cut=cut)
         if text.strip():
-            return Reply(text, cut=cut, served=self._clean(_served_by(answer)))
+            return Reply(text, cut=cut)
         if refusal and isinstance(refusal, str):
             return Reply("", kinds.DECLINED, self._clean(refusal))
         return Reply("", kinds.EMPTY, f"finish_reason {finish!r:.40}", cut=cut)
@@ -224,7 +224,7 @@ def _requested_wait_s(header: str | None, fault: Mapping[str, Any]) -> float:
 
 def _named_parameter(param: Any, said: str, sent: Mapping[str, Any]) -> str:
     """Return the parameter of a request that the server rejects by name, "" if it names none."""
-    known = [name for name in (*OPTIONAL, "stop", "response_format") if name in sent]
+    known = [name for name in (*OPTIONAL, "top_p", "stop", "response_format") if name in sent]
     named = (name for name in known if re.search(rf"\b{re.escape(name)}\b", said))
     return str(param) if param in known else next(named, "")
 
@@ -264,13 +264,3 @@ def _reasoning_of(answer: Any) -> int | None:
         return int(answer["usage"]["completion_tokens_details"]["reasoning_tokens"])
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def _served_by(answer: Answer) -> str:
-    """Return what a server says about itself: the model, its fingerprint, and the software."""
-    parts = [
-        answer.content.get("model"),
-        answer.content.get("system_fingerprint"),
-        answer.headers.get("Server"),
-    ]
-    return ", ".join(strip_control(part)[:60] for part in parts if isinstance(part, str) and part)

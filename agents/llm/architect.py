@@ -22,7 +22,6 @@ from iglu_marl.agents.llm.seat import (
 )
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
-    build_picture,
     describe_build,
     describe_changes,
     describe_pose,
@@ -166,9 +165,9 @@ class LLMArchitect(Decider):
         known = {"target_grid", "target_view", "goal"}
         if not known & set(observation if hasattr(observation, "keys") else ()):
             require_entry(observation, ("target_grid",), "LLMArchitect", SHOW_ARCHITECT)
-        if self.client.settings.view != "picture" and not {"target_grid", "goal"} & set(observation):
+        if not self.client.settings.pictures and not {"target_grid", "goal"} & set(observation):
             raise AgentError(
-                "the LLMArchitect observes only a picture of the target, expected target_grid, or view='picture'"
+                "the LLMArchitect observes only a picture of the target, expected target_grid, or pictures=True"
             )
 
     def _is_due(self, observation: Any) -> bool:
@@ -278,18 +277,16 @@ def architect_chat(
 def _scene(client: ModelClient, observation: Mapping[str, Any], what: str, pictures: list[bytes]) -> str:
     """Return the section on target or build, "" if it is not observed; pictures are appended to `pictures`."""
     grid_key, view_key = {"target": ("target_grid", "target_view"), "build": ("grid", "grid_view")}[what]
-    grid = observation.get(grid_key)
-    if client.settings.view != "picture":
-        if grid is None or (what == "target" and sees_nothing(observation)):
+    if grid_key in observation:
+        if what == "target" and sees_nothing(observation):
             return ""
-        view = client.settings.view
-        scene = target_text(observation, view) if what == "target" else describe_build(np.asarray(grid), view)
+        view, grid = client.settings.view, np.asarray(observation[grid_key])
+        scene = target_text(observation, view) if what == "target" else describe_build(grid, view)
         return client.part(what, scene=scene)
-    if grid is None and view_key not in observation:
+    if view_key not in observation or not client.settings.pictures:
         return ""
-    pictures.append(encode_png(observation[view_key]) if grid is None else build_picture(np.asarray(grid)))
-    section = "given_picture" if grid is None else "pictures"
-    return client.part(what, scene=client.part(section, which=len(pictures)).strip())
+    pictures.append(encode_png(observation[view_key]))
+    return client.part(what, scene=client.part("given_picture", which=len(pictures)).strip())
 
 
 def difference_section(client: ModelClient, observation: Mapping[str, Any]) -> str:

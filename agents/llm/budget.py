@@ -44,59 +44,26 @@ class TokenCount(NamedTuple):
 
 
 class Budget:
-    """A limit on tokens and cost. The upper bound of a call is reserved before the call is sent.
+    """The limits of settings on tokens and cost. The upper bound of a call is reserved before the call is sent.
 
-    Args:
-        max_tokens: limit of all tokens; 0 = none.
-        max_cost: limit of the cost; 0 = none.
-        prompt_price: price of a million tokens sent.
-        completion_price: price of a million tokens received.
-        ledger: file that keeps the spending across processes and runs. The reservations of a killed process count
-            as spent.
-
-    Raises:
-        ConfigError: if the ledger cannot be read or written.
-
+    A ledger keeps the spending across processes and runs. The reservations of a killed process count as spent.
+    Raises `ConfigError` if it cannot be read or written.
     """
 
-    def __init__(
-        self,
-        max_tokens: int = 0,
-        max_cost: float = 0.0,
-        *,
-        prompt_price: float = 0.0,
-        completion_price: float = 0.0,
-        ledger: str | os.PathLike[str] = "",
-    ) -> None:
-        self.max_tokens, self.max_cost = max_tokens, max_cost
-        self.prompt_price, self.completion_price = prompt_price, completion_price
-        self.ledger, self._lock, self._spent = ledger, threading.Lock(), TokenCount()
+    def __init__(self, settings: LLMSettings) -> None:
+        self.settings, self.ledger = settings, shared_file(settings)
+        self._lock, self._spent = threading.Lock(), TokenCount()
         self._change(lambda spent: spent)
-
-    @classmethod
-    def of(cls, settings: LLMSettings) -> Budget:
-        """Return the budget of these settings."""
-        return cls(
-            settings.max_total_tokens,
-            settings.max_cost,
-            prompt_price=settings.prompt_price,
-            completion_price=settings.reply_price,
-            ledger=shared_file(settings),
-        )
 
     @property
     def spent(self) -> TokenCount:
         """Tokens that are spent or reserved."""
         return self._change(lambda spent: spent)
 
-    def cost(self, tokens: TokenCount) -> float:
-        """Return the cost of tokens, in the unit of the prices."""
-        return (tokens.prompt * self.prompt_price + tokens.completion * self.completion_price) / 1e6
-
     def allows(self, spent: TokenCount) -> bool:
         """Return whether a total of `spent` is within the limits."""
-        within = not self.max_tokens or sum(spent) <= self.max_tokens
-        return within and (not self.max_cost or self.cost(spent) <= self.max_cost)
+        tokens, cost = self.settings.max_total_tokens, self.settings.max_cost
+        return (not tokens or sum(spent) <= tokens) and (not cost or self.settings.cost(*spent) <= cost)
 
     def reserve(self, tokens: TokenCount) -> bool:
         """Reserve tokens for a call. Returns False, without a reservation, if they exceed the budget."""

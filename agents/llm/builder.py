@@ -20,7 +20,6 @@ from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_commands
 from iglu_marl.agents.llm.seat import BUILDER_SEAT, TeamSeat, known_grid, poses_text, target_text
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
-    build_picture,
     describe_build,
     describe_edits,
     describe_pose,
@@ -206,7 +205,18 @@ class LLMBuilder(Decider, BuilderBase):
         return BuilderReply(reply.edits, self._fit_utterance(reply.say))
 
     def _fit_utterance(self, text: str) -> str:
-        return fit_utterance(self.client, text, self.message_length, self._codec) if self.can_ask else ""
+        """Return an utterance clipped to the limits of the game, "" if it cannot be sent."""
+        if not self.can_ask:
+            return ""
+        if not text or self._codec is None:
+            return self.client.clip_message(text, self.message_length)
+        try:
+            check_vocabulary(self._codec, text, self.message_length)
+        except Unreadable:
+            self.client.stats.parse_failures += 1
+            self.client.stats.failures["unreadable"] += 1
+            return ""
+        return text
 
     @property
     def _codec(self) -> Codec | None:
@@ -224,27 +234,6 @@ class LLMBuilder(Decider, BuilderBase):
             done=self._done,
             seat=self.seat,
         )
-
-
-def fit_utterance(client: ModelClient, text: str, limit: int, codec: Codec | None) -> str:
-    """Return an utterance clipped to the limits of a game, "" if it cannot be sent.
-
-    Args:
-        client: counts what cannot be sent.
-        text: the utterance.
-        limit: characters or, in token chat, tokens.
-        codec: vocabulary of token chat; None = text chat.
-
-    """
-    if not text or codec is None:
-        return client.clip_message(text, limit)
-    try:
-        check_vocabulary(codec, text, limit)
-    except Unreadable:
-        client.stats.parse_failures += 1
-        client.stats.failures["unreadable"] += 1
-        return ""
-    return text
 
 
 def builder_chat(
@@ -275,18 +264,11 @@ def builder_chat(
         seat: place in a team.
 
     """
-    pictures: tuple[bytes, ...] = ()
-    if grid is None:
-        pictures = (encode_png(observation["pov"]),)
-        scene = client.part("pov", which=1).strip()
-    elif client.settings.view == "picture":
-        pictures = (build_picture(grid),)
-        scene = client.part("pictures", which=1).strip()
-        if "pov" in observation:
-            pictures = (*pictures, encode_png(observation["pov"]))
-            scene += "\n" + client.part("pov", which=2).strip()
-    else:
-        scene = describe_build(grid, client.settings.view)
+    shows_pov = grid is None or (client.settings.pictures and "pov" in observation)
+    pictures = (encode_png(observation["pov"]),) if shows_pov else ()
+    scene = "" if grid is None else describe_build(grid, client.settings.view)
+    if shows_pov:
+        scene = f"{scene}\n{client.part('pov', which=1)}".strip()
     left = ""
     if "inventory" in observation:
         left = client.part("inventory", counts=joined(inventory_counts(observation["inventory"])))
@@ -328,8 +310,7 @@ def _form_section(client: ModelClient, can_ask: bool) -> str:
 
 def _examples_section(client: ModelClient, can_ask: bool) -> str:
     """Return the worked examples. Lines after "> " are replies: they are shown in the form of the client."""
-    view = client.settings.view
-    scene = describe_build(_EXAMPLE, "coordinates" if view == "picture" else view)
+    scene = describe_build(_EXAMPLE, client.settings.view)
     text = client.part("examples", scene=scene) + (client.part("can_ask_examples") if can_ask else "")
     shown = _REPLY.sub(
         lambda match: _example_reply(match[0].replace("> ", ""), client.answers, can_ask), text

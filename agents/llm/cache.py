@@ -43,15 +43,12 @@ class ReplyCache:
             if (entry["format"], entry["version"], entry["request"]) != (FORMAT, VERSION, path.stem):
                 return None
             stored = entry["reply"]
-            text, cut, kept = stored["text"], stored["cut"], tuple(stored.get("kept", (0, 0)))
-            is_whole = type(text) is str and text.encode("utf-8") and type(cut) is bool
-            if not is_whole or [type(number) for number in kept] != [int, int] or min(kept) < 0:
+            text, cut = stored["text"], stored["cut"]
+            if type(text) is not str or type(cut) is not bool:
                 return None
+            text.encode("utf-8")  # raises for a half of a character
             left_out = tuple(map(str, stored.get("left_out", ())))
-            served = str(stored.get("served", ""))
-            return Reply(
-                text, cut=cut, kept=(kept[0], kept[1]), served=served, left_out=left_out, cached=True
-            )
+            return Reply(text, cut=cut, left_out=left_out, cached=True)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -64,8 +61,6 @@ class ReplyCache:
         stored = {
             "text": reply.text,
             "cut": reply.cut,
-            "kept": (reply.prompt_tokens, reply.completion_tokens),
-            "served": reply.served,
             "left_out": reply.left_out,
         }
         entry = {"format": FORMAT, "version": VERSION, "request": path.stem, "reply": stored}

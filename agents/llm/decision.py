@@ -41,8 +41,9 @@ class ModelClient:
         settings: None = from the environment variables.
         backend: a backend of your own, which is not closed; None = that of the settings, shared by all agents with
             the same settings.
-        answers: form that the prompt asks a builder for: "lines", "json" or "tools" (an architect: tool calls, or
-            the message); None = JSON if the settings are `structured`, else lines.
+        answers: for replies that come from elsewhere, without a backend: the form that the prompt asks a builder for,
+            "lines", "json" or "tools" (an architect: tool calls, or the message). None = JSON if the settings are
+            `structured`, else lines.
 
     """
 
@@ -52,20 +53,17 @@ class ModelClient:
         if settings is None:
             settings = LLMSettings.from_environment() if backend is None else LLMSettings(model="own")
         if backend is not None and not isinstance(backend, Backend):
-            raise AgentError(
-                f"backend is {backend!r:.80}, expected an object with complete, fits, cost and close"
-            )
+            raise AgentError(f"backend is {backend!r:.80}, expected an object with complete, fits and close")
         self.role, self.settings = role, settings
         self.answers = answers or ("json" if settings.structured else "lines")
         self.prompts = Prompts(role.value, settings.prompts)
-        self._own, self._borrowed = backend, None if backend is not None else acquire_backend(settings)
+        self._own = backend
+        self._borrowed: Backend | None = None
         self._transcript = (
             Transcript(settings.transcript, settings.key_variable) if settings.transcript else None
         )
-        if settings.view == "picture" and not self.backend.sees_pictures:
-            raise AgentError(
-                f"view is 'picture', but {self.backend!r} reads text only; expected another view"
-            )
+        if answers is None and not self.backend.sees_pictures and settings.pictures:
+            raise AgentError(f"pictures is True, but {self.backend!r} reads text only; expected False")
         self.stats, self.total = Stats(), Stats()
         self.episode = -1
         self.begin(None)
@@ -123,7 +121,7 @@ class ModelClient:
             schema = SCHEMAS[self.role] if self.settings.structured else None
             request = ChatRequest(messages, int(self._rng.integers(2**31)), schema)
             reply = yield request
-            self.stats.count(reply, self.backend.cost(reply.prompt_tokens, reply.completion_tokens))
+            self.stats.count(reply, self.settings.cost(reply.prompt_tokens, reply.completion_tokens))
             if reply.failure is not None:
                 self._note(attempt, request, reply, "")
                 self._failed(reply, reply.failure)
@@ -174,7 +172,6 @@ class ModelClient:
         while True:
             messages = compose(said)
             if not said or self.backend.fits(ChatRequest(messages)):
-                self.stats.forgotten += len(self.dialogue) - len(said)
                 return messages
             said = said[(len(said) + 3) // 4 :]
 
@@ -251,11 +248,18 @@ def _in_background(work: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-class ModelUser:
-    """An agent that asks a language model."""
+class Decider(ABC):
+    """Base of agents that ask a language model, and whose decisions are generators.
+
+    With `background`, for games with people, `act` does not wait for a reply: it returns `wait_action()` until the
+    reply arrives.
+    """
 
     role: ClassVar[Role]
     client: ModelClient
+    background = False
+    _decision: Decision | None = None
+    _call: Future[list[Reply]] | None = None
 
     @classmethod
     def describe(cls, settings: LLMSettings | None = None) -> dict[str, Any]:
@@ -268,9 +272,9 @@ class ModelUser:
 
     @classmethod
     def games_at_once(cls, settings: LLMSettings | None = None) -> int:
-        """Return the number of games to play at once: the concurrency of an endpoint, or the local batch size."""
+        """Return the number of games to play at once: the concurrency of an endpoint, or 1."""
         settings = settings or LLMSettings.from_environment()
-        return settings.concurrency if settings.endpoint else settings.batch_size
+        return settings.concurrency if settings.endpoint else 1
 
     @property
     def stats(self) -> Stats:
@@ -289,18 +293,6 @@ class ModelUser:
     def fault(self) -> ServiceError | None:
         """The first failure of the service in the current episode."""
         return self.client.fault
-
-
-class Decider(ModelUser, ABC):
-    """Base of agents whose decisions are generators.
-
-    With `background`, for games with people, `act` does not wait for a reply: it returns `wait_action()` until the
-    reply arrives.
-    """
-
-    background = False
-    _decision: Decision | None = None
-    _call: Future[list[Reply]] | None = None
 
     @abstractmethod
     def decide(self, observation: Any) -> Decision:

@@ -14,10 +14,8 @@ import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -33,6 +31,8 @@ from iglu_marl.data.packs.cache import cache_folder
 PER_MESSAGE, PER_REQUEST = 8, 32  # upper bounds of the tokens that a server adds (names of roles, marks)
 CONNECT_TIMEOUT_S = 10.0
 BACKOFF_S = 1.0  # before the first retry; doubles each time, ± 50 %
+MAX_WAIT_S = 60.0  # if a server asks for more, the request fails
+PICTURE_TOKENS = 2000  # upper bound of the tokens of a picture
 MAX_BYTES = 4_000_000  # of an answer
 _log = logging.getLogger(__name__)
 _starting = threading.Lock()
@@ -43,32 +43,21 @@ class _TooLarge(Exception):
 
 
 class EndpointBackend:
-    """Send chats to a server, several at once, and repeat requests after transient failures.
+    """Send chats to a server, and repeat requests after transient failures. `sleep` is replaced in tests."""
 
-    `sleep` and `clock` are replaced in tests.
-    """
-
-    def __init__(
-        self,
-        settings: LLMSettings,
-        *,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, settings: LLMSettings, *, sleep: Callable[[float], None] = time.sleep) -> None:
         with extra("endpoint"):
             import openai  # noqa: F401
         if not settings.endpoint:
             raise ConfigError("endpoint is empty, expected the base address of a server")
         self.settings = settings
-        self.budget = Budget.of(settings)
+        self.budget = Budget(settings)
         self._slots = threading.BoundedSemaphore(settings.concurrency)
         self._cache = (
             None if settings.cache == "off" else ReplyCache(settings.cache or cache_folder() / "llm")
         )
-        self._sleep, self._clock = sleep, clock
-        self._paused_until = 0.0  # a server has asked to wait
+        self._sleep = sleep
         self._rng = np.random.default_rng()  # for waiting times, which do not affect results
-        self._in_flight: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # by request
         self._answered = False  # whether any request has succeeded
         self._left_out: frozenset[str] = frozenset()  # optional parameters that the server rejects
         self._client: Any = None
@@ -84,11 +73,8 @@ class EndpointBackend:
         return self.settings.pictures
 
     def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
-        """Return a reply for each request; several are sent at once."""
-        if len(requests) < 2 or self.settings.concurrency == 1:
-            return [self._complete_one(request) for request in requests]
-        with ThreadPoolExecutor(min(self.settings.concurrency, len(requests))) as pool:
-            return list(pool.map(self._complete_one, requests))
+        """Return a reply for each request. Several threads may call it at once."""
+        return [self._complete_one(request) for request in requests]
 
     def fits(self, request: ChatRequest) -> bool:
         """Estimate whether the chat fits into the context, at two bytes per token; True if its length is unknown."""
@@ -100,12 +86,8 @@ class EndpointBackend:
         prompt = PER_REQUEST
         for message in request.messages:
             prompt += PER_MESSAGE + len(message.text.encode("utf-8"))
-            prompt += len(message.pictures) * self.settings.picture_tokens
+            prompt += len(message.pictures) * PICTURE_TOKENS
         return TokenCount(prompt, self.settings.max_reply_tokens)
-
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of tokens, in the unit of the prices."""
-        return self.budget.cost(TokenCount(prompt_tokens, completion_tokens))
 
     def close(self) -> None:
         """Close the connections."""
@@ -119,15 +101,6 @@ class EndpointBackend:
         asked = {"endpoint": self.settings.endpoint.rstrip("/"), **body}
         if self.settings.headers:
             asked["headers"] = self.settings.headers
-        if self._cache is None:
-            return self._find_or_send(request, body, asked)
-        # Single flight: of equal requests in several threads, one is sent, and the others read its cached reply.
-        with self._lock:
-            lock = self._in_flight.setdefault(self._cache.path_of(asked).stem, threading.Lock())
-        with lock:
-            return self._find_or_send(request, body, asked)
-
-    def _find_or_send(self, request: ChatRequest, body: dict[str, Any], asked: dict[str, Any]) -> Reply:
         if self._cache is not None and (reply := self._cache.find(asked)) is not None:
             self._answered = True
             return dataclasses.replace(reply, text=self.settings.redact(reply.text))
@@ -153,9 +126,7 @@ class EndpointBackend:
             form = {"name": "reply", "schema": request.schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         if settings.temperature:
-            body |= {"top_p": settings.top_p, "seed": request.seed}
-        if settings.stop:
-            body["stop"] = list(settings.stop)
+            body["seed"] = request.seed
         return {name: value for name, value in {**body, **settings.extra}.items() if value is not None}
 
     def _send_with_retries(self, request: ChatRequest, body: dict[str, Any]) -> Reply:
@@ -163,18 +134,12 @@ class EndpointBackend:
         most, total, sent, retries = self.tokens_bound(request), TokenCount(), 0, 0
         left_out = self._left_out
         while True:
-            pause_s = max(0.0, self._paused_until - self._clock())
-            if pause_s > self.settings.max_wait_s:
-                detail = f"the server has asked to wait {pause_s:.0f} s"  # longer than max_wait_s
-                return Reply("", RequestFailure.RATE_LIMITED, detail, *total, sent=sent)
             if not self.budget.reserve(most):
                 spent = sum(self.budget.spent)
                 detail = f"{spent} tokens are spent, and this call may take up to {sum(most)}"
                 return Reply("", RequestFailure.OVER_BUDGET, detail, *total, sent=sent)
             used = most
             try:
-                if pause_s:
-                    self._sleep(pause_s)
                 with self._slots:
                     attempt = self._send_once(_without(body, left_out))
                 used = most if attempt.used is None else attempt.used
@@ -186,8 +151,10 @@ class EndpointBackend:
                 continue
             if attempt.reply.failure is None:
                 self._left_out = left_out
-            is_closed = self._client is None
-            if not attempt.is_transient or is_closed or retries == self.settings.retries:
+            backoff_s = min(BACKOFF_S * 2**retries * float(self._rng.uniform(0.5, 1.5)), MAX_WAIT_S)
+            wait_s = attempt.retry_after_s or backoff_s
+            may_pass = attempt.is_transient and retries < self.settings.retries and wait_s <= MAX_WAIT_S
+            if not may_pass or self._client is None:
                 named = tuple(sorted(left_out & set(body) - {"max_tokens"}))
                 prompt, completion = total
                 return dataclasses.replace(
@@ -197,11 +164,7 @@ class EndpointBackend:
                     sent=sent,
                     left_out=named,
                 )
-            if attempt.retry_after_s:  # all requests wait
-                self._paused_until = max(self._paused_until, self._clock() + attempt.retry_after_s)
-            else:
-                wait_s = BACKOFF_S * 2**retries * float(self._rng.uniform(0.5, 1.5))
-                self._sleep(min(wait_s, self.settings.max_wait_s))
+            self._sleep(wait_s)
             retries += 1
 
     def _send_once(self, body: dict[str, Any]) -> Attempt:

@@ -1,10 +1,8 @@
-"""A chat model in this process (transformers), with its chat template, batches and reproducible replies."""
+"""A chat model in this process (transformers), with its chat template and reproducible replies."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections import deque
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -18,89 +16,53 @@ from iglu_marl.agents.llm.settings import LLMSettings, explain_cut_thoughts
 from iglu_marl.core.extras import extra
 from iglu_marl.core.text import strip_control
 
-GATHER_S = 0.01  # how long a batch that is not full waits for the next chat
 _UNKNOWN_LENGTH = 10**9  # tokenizers report 10**30 for "no limit"
 
 
-class _Pending:
-    """A request that waits for its reply or an error."""
-
-    def __init__(self, request: ChatRequest) -> None:
-        self.request = request
-        self.size = sum(len(part.text) for part in request.messages)
-        self.ids: list[int] = []
-        self.outcome: Reply | BaseException | None = None
-
-
 class LocalBackend:
-    """A chat model that is loaded on first use.
+    """A chat model that is loaded on first use, and that answers one request at a time.
 
-    Chats are generated in batches, padded on the left: those of one call, and those that other threads add
-    meanwhile. With temperature 0 decoding is greedy. Otherwise each chat samples with a generator of its own seed, so
-    that a reply does not depend on the rest of the batch.
+    With temperature 0 decoding is greedy, else sampled by the seed of the request.
     """
 
     sees_pictures = False
 
     def __init__(self, settings: LLMSettings) -> None:
         self.settings = settings
-        self.budget = Budget.of(settings)
-        self._tokenizer_lock = threading.RLock()  # for use of the tokenizer, and for loading
-        self._serving = threading.Lock()  # held by the one thread that generates
-        self._pending: deque[_Pending] = deque()
+        self.budget = Budget(settings)
+        self._lock = threading.RLock()  # for use of the tokenizer, and for loading
+        self._generating = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None
 
     def __repr__(self) -> str:
         return f"LocalBackend({self.settings.model!r})"
 
     def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
-        """Return a reply for each request; requests that wait at the same time form batches."""
-        own = [_Pending(request) for request in requests]
-        self._pending.extend(sorted(own, key=lambda one: one.size))  # less padding
-        replies = []
-        for one in own:
-            while one.outcome is None:
-                with self._serving:
-                    if one.outcome is None:  # otherwise another thread has answered it
-                        self._answer_batch(self._next_batch())
-            if isinstance(one.outcome, BaseException):
-                raise one.outcome
-            replies.append(one.outcome)
-        return replies
+        """Return a reply for each request."""
+        return [self._complete_one(request) for request in requests]
 
-    def _next_batch(self) -> list[_Pending]:
-        """Return the next batch; wait as long as it has room and new requests arrive."""
-        there = 0
-        while there < len(self._pending) < self.settings.batch_size:
-            there = len(self._pending)
-            time.sleep(GATHER_S)
-        return [self._pending.popleft() for _ in range(min(len(self._pending), self.settings.batch_size))]
-
-    def _answer_batch(self, batch: list[_Pending]) -> None:
-        """Answer a batch; an error becomes that of each request."""
-        try:
-            for one in batch:
-                one.ids = self._tokenize(one.request.messages)
-                room = self.context_tokens - self.settings.max_reply_tokens
-                if len(one.ids) > room:
-                    detail = f"{len(one.ids)} tokens, expected at most {room} beside the reply"
-                    one.outcome = Reply(failure=RequestFailure.TOO_LONG, detail=detail)
-            self._generate_within_budget([one for one in batch if one.outcome is None])
-        except BaseException as error:  # `complete` raises it in each waiting thread
-            for one in batch:
-                one.outcome = error
+    def _complete_one(self, request: ChatRequest) -> Reply:
+        ids = self._tokenize(request.messages)
+        room = self.context_tokens - self.settings.max_reply_tokens
+        if len(ids) > room:
+            detail = f"{len(ids)} tokens, expected at most {room} beside the reply"
+            return Reply(failure=RequestFailure.TOO_LONG, detail=detail)
+        most = TokenCount(len(ids), self.settings.max_reply_tokens)
+        if not self.budget.reserve(most):
+            detail = f"{sum(self.budget.spent)} tokens are spent"
+            return Reply(failure=RequestFailure.OVER_BUDGET, detail=detail)
+        with self._generating:
+            reply = self._generate(ids, request.seed)
+        self.budget.settle(most, TokenCount(reply.prompt_tokens, reply.completion_tokens))
+        return reply
 
     def fits(self, request: ChatRequest) -> bool:
         """Return whether the chat and its reply fit into the context."""
         return len(self._tokenize(request.messages)) + self.settings.max_reply_tokens <= self.context_tokens
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of tokens, in the unit of the prices."""
-        return self.budget.cost(TokenCount(prompt_tokens, completion_tokens))
-
     def close(self) -> None:
         """Release the model; the next use loads it again."""
-        with self._tokenizer_lock:
+        with self._lock:
             self._loaded = None
 
     @property
@@ -112,7 +74,7 @@ class LocalBackend:
         return min(known, self.settings.context_tokens or known)
 
     def _load(self) -> tuple[Any, Any]:
-        with self._tokenizer_lock:
+        with self._lock:
             if self._loaded is None:
                 self._loaded = _load(self.settings)
             return self._loaded
@@ -124,77 +86,44 @@ class LocalBackend:
             {"role": part.speaker, "content": _break_special_tokens(part.text, tokenizer)}
             for part in messages
         ]
-        with self._tokenizer_lock:
+        with self._lock:
             text = _apply_template(tokenizer, chat, self.settings.thinking)
             return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
 
-    def _generate_within_budget(self, batch: list[_Pending]) -> None:
-        """Answer the requests of a batch for which the budget suffices."""
-        granted = []
-        for one in batch:
-            if self.budget.reserve(TokenCount(len(one.ids), self.settings.max_reply_tokens)):
-                granted.append(one)
-            else:
-                detail = f"{sum(self.budget.spent)} tokens are spent"
-                one.outcome = Reply(failure=RequestFailure.OVER_BUDGET, detail=detail)
-        if granted:
-            made = self._generate([one.ids for one in granted], [one.request.seed for one in granted])
-            for one, reply in zip(granted, made, strict=True):
-                reserved = TokenCount(len(one.ids), self.settings.max_reply_tokens)
-                self.budget.settle(reserved, TokenCount(reply.prompt_tokens, reply.completion_tokens))
-                one.outcome = reply
-
-    def _generate(self, prompts: list[list[int]], seeds: list[int]) -> list[Reply]:
+    def _generate(self, ids: list[int], seed: int) -> Reply:
         import torch
         from transformers import GenerationConfig
 
         tokenizer, model = self._load()
         ends = model.generation_config.eos_token_id
         ends = [tokenizer.eos_token_id] if ends is None else ends if isinstance(ends, list) else [ends]
-        pad = tokenizer.pad_token_id
-        pad = next(end for end in (pad, *ends, 0) if end is not None)
-        longest = max(len(prompt) for prompt in prompts)
-        shape = {"dtype": torch.long, "device": model.device}
-        ids = torch.tensor([[pad] * (longest - len(part)) + part for part in prompts], **shape)
-        seen = torch.tensor([[0] * (longest - len(part)) + [1] * len(part) for part in prompts], **shape)
+        ends = [end for end in ends if end is not None]
+        temperature, limit = self.settings.temperature, self.settings.max_reply_tokens
+        sampling = {"temperature": temperature, "top_k": 0, "top_p": 1.0} if temperature else {}
         config = GenerationConfig(
-            max_new_tokens=self.settings.max_reply_tokens, do_sample=False, num_beams=1, pad_token_id=pad,
-            eos_token_id=[end for end in ends if end is not None] or None,
-            stop_strings=list(self.settings.stop) or None,
+            max_new_tokens=limit, do_sample=bool(temperature), num_beams=1, eos_token_id=ends or None,
+            pad_token_id=next(iter(ends), 0), **sampling,
         )  # fmt: skip
-        drawing = [_sampler(self.settings, seeds)] if self.settings.temperature else []
+        prompt = torch.tensor([ids], device=model.device)
         try:
-            with torch.inference_mode():
-                made = model.generate(
-                    input_ids=ids,
-                    attention_mask=seen,
-                    generation_config=config,
-                    logits_processor=drawing,
-                    tokenizer=tokenizer if self.settings.stop else None,
+            with torch.inference_mode(), torch.random.fork_rng():
+                torch.manual_seed(seed)
+                output = model.generate(
+                    input_ids=prompt, attention_mask=torch.ones_like(prompt), generation_config=config
                 )
         except torch.cuda.OutOfMemoryError as error:
             raise AgentError(
-                f"{self.settings.model!r} ran out of memory with {len(prompts)} chats of up to {longest} tokens at "
-                "once; expected a smaller batch_size or context_tokens"
+                f"{self.settings.model!r} ran out of memory with a chat of {len(ids)} tokens; expected a smaller "
+                "context_tokens"
             ) from error
-        rows = made[:, longest:].tolist()
-        return [self._reply(row, ends, pad, len(prompt)) for row, prompt in zip(rows, prompts, strict=True)]
-
-    def _reply(self, row: list[int], ends: list[Any], pad: int, prompt_tokens: int) -> Reply:
-        """Return a reply from its tokens, which may end with padding."""
-        padded = next((back for back, token in enumerate(reversed(row)) if token != pad), len(row))
-        length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row) - padded)
-        tokenizer, _ = self._load()
-        with self._tokenizer_lock:
-            text = strip_control(_decode(row[:length], tokenizer))
-        cut = 0 < length == self.settings.max_reply_tokens and row[length - 1] not in ends
-        for stop in self.settings.stop:
-            if stop in text:
-                text, cut = text.partition(stop)[0], False
+        tokens = output[0, len(ids) :].tolist()
+        with self._lock:
+            text = strip_control(_decode(tokens, tokenizer))
+        cut = len(tokens) == limit and tokens[-1] not in ends
         failure, detail = None if text.strip() else RequestFailure.EMPTY, ""
         if cut and is_unfinished(text):
-            failure, detail = RequestFailure.THOUGHTS_CUT, explain_cut_thoughts(self.settings, length)
-        return Reply("" if failure else text, failure, detail, prompt_tokens, length, sent=1, cut=cut)
+            failure, detail = RequestFailure.THOUGHTS_CUT, explain_cut_thoughts(self.settings, len(tokens))
+        return Reply("" if failure else text, failure, detail, len(ids), len(tokens), sent=1, cut=cut)
 
 
 def _load(settings: LLMSettings) -> tuple[Any, Any]:
@@ -276,25 +205,3 @@ def _break_special_tokens(text: str, tokenizer: Any) -> str:
         if len(mark.strip()) > 1 and mark in text:
             text = text.replace(mark, f"{mark[0]} {mark[1:]}")
     return text
-
-
-def _sampler(settings: LLMSettings, seeds: Sequence[int]) -> Any:
-    """Return a logits processor that samples by the Gumbel-max trick, with one generator per chat."""
-    import torch
-    from transformers import LogitsProcessor, TopPLogitsWarper
-
-    nucleus = TopPLogitsWarper(settings.top_p) if settings.top_p < 1 else None
-    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-
-    class GumbelSampler(LogitsProcessor):
-        def __call__(self, input_ids: Any, scores: Any) -> Any:
-            scores = scores.float() / settings.temperature
-            if nucleus is not None:
-                scores = nucleus(input_ids, scores)
-            size = scores.shape[1]
-            noise = torch.stack(
-                [torch.rand(size, generator=one, dtype=torch.float64).clamp_min(1e-300) for one in generators]
-            )
-            return scores + (-torch.log(-torch.log(noise))).to(scores)
-
-    return GumbelSampler()

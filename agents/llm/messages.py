@@ -107,8 +107,6 @@ class Reply:
         sent: number of attempts.
         cached: whether the reply came from the cache.
         cut: whether the reply reached its length limit.
-        kept: tokens sent and received for a reply from the cache, when it was made.
-        served: what the server said about the model: its name, a fingerprint, and the server's software.
         left_out: parameters of the request that were left out, since the server rejects them.
 
     """
@@ -121,8 +119,6 @@ class Reply:
     sent: int = 0
     cached: bool = False
     cut: bool = False
-    kept: tuple[int, int] = (0, 0)
-    served: str = ""
     left_out: tuple[str, ...] = ()
 
 
@@ -139,9 +135,6 @@ class Backend(Protocol):
 
     def fits(self, request: ChatRequest) -> bool:
         """Return whether the chat and its reply fit into the context, as far as its length is known."""
-
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of tokens, in the unit of the prices."""
 
     def close(self) -> None:
         """Release resources. May be called more than once."""

@@ -16,11 +16,10 @@ from iglu_marl.planning import Edit
 
 MAX_CHARACTERS = 50_000  # of a reply without its thoughts; the end of a longer one is read
 _OPENINGS = 500  # JSON candidates that are tried
-_LEAD = 200  # characters before one that may call it an example
 _THOUGHT = re.compile(
     r"(?i:</?(?:seed:)?(?:think|thinking|thought|reasoning)>)|\[/?THINK\]|◁/?think▷|<\|(?:begin|end)_of_thought\|>"
 )
-_BARE_CHANNEL = re.compile(r"\A(?:analysis|commentary)(?=[A-Z{\"'])")  # the server removed the channel marks
+_CHANNEL = re.compile(r"\A(?:analysis|commentary)(?=[A-Z{\"'])")  # the server removed the channel marks
 _BARE_FINAL = re.compile(r".*assistant\s*final", re.DOTALL)
 _CHANNEL = re.compile(r"<\|(?:start|channel|constrain|message|end|return|call)\|>")
 _FINAL = re.compile(
@@ -28,27 +27,11 @@ _FINAL = re.compile(
     r"(.*?)(?:<\|(?:start|channel|end|return|call)\|>|\Z)",
     re.DOTALL,
 )
-_ANSWER = re.compile(r"</?(?:answer|output)>|<\|(?:begin|end)_of_solution\|>", re.IGNORECASE)
-_OPENING = re.compile(r'\{\s*"|\[\s*\{')  # of an object with a key, or of a list of objects
-# Text before an object that marks it as an example; _OF_EXAMPLE leaves open which of two objects is one.
-_EXAMPLE = re.compile(
-    r"(?:\b(?:for (?:example|instance)|an(?:other)? example|e\.g\.|(?:as|from|of|in) (?:your|the) (?:examples?|prompt))"
-    r"|^\W*examples?\b)[^\n.!?]*\s*\Z|^[ \t]*>[^\n]*\Z",
-    re.I | re.M,
-)
-_OF_EXAMPLE = re.compile(r"\bexamples?\b[^\n.!?]*\s*\Z", re.I)
-_UNFINISHED = re.compile(r'\{\s*"(?:edits|say|action)"|\[\s*\{\s*"action"')
+_OPENING = re.compile(r'\{\s*"')  # of an object with a key
+_UNFINISHED = re.compile(r'\{\s*"(?:edits|say)"')
 _FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*$", re.MULTILINE)  # within one line: the search stays linear
-_COURTESY = r"(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright|great|got it)\b[\s*_,.!]*"
-# A label ("**Message:**"), an opening line ("Sure! Here is the next message:"), or a courtesy on its own line.
-_LABEL = re.compile(
-    rf"\A[\s*_#<]*(?:(?:{_COURTESY}|(?:here(?:['’]s| is)?|this is|the|my|your|next|first|architect['’]s)\b\s*){{0,9}}"
-    r"\b(?:architect|assistant|message|instruction|utterance|reply|response)\b(?: (?:to|for) the builder)?"
-    rf"(?: is)?[*_]*\s*(?:[:>][*_]*|\n)|{_COURTESY}(?<=\n)"
-    rf"|(?:{_COURTESY}){{0,3}}(?:here(?:['’]s| is| are| it is| you go)|this is)\b[^\n:]{{0,80}}:[*_]*)[\s:>]*",
-    re.IGNORECASE,
-)
-_TAG = re.compile(r"^\s*<(?:architect|builder)>\s*", re.IGNORECASE)
+# "**Message:**", "Sure! Here is the next message:"
+_LABEL = re.compile(r"\A[^\n:]{0,80}\b(?:message|instruction|reply)\b[^\n:]{0,40}:[*\s]*", re.IGNORECASE)
 _BULLET = re.compile(r"\A(?:\d{1,2}[.)]|[-*•])\s+")
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("`", "`"), ("*", "*"))
 _COMMAND = re.compile(
@@ -57,7 +40,7 @@ _COMMAND = re.compile(
 )
 _SAID = re.compile(r"[\s*•-]*say\b[\s:]*(.+)", re.IGNORECASE)
 _NOTHING = re.compile(r"[\s*•-]*nothing[\s.]*$", re.IGNORECASE)
-_AXES, _WORLD_AXES = ("east", "north", "height"), ("x", "y", "z")
+_AXES = ("east", "north", "height")
 
 
 class Unreadable(Exception):
@@ -92,17 +75,12 @@ def strip_thoughts(text: str) -> str:
         if not finals:
             raise OnlyThoughts("it was empty, but for channels other than the final one")
         text = finals[-1]
-    elif _BARE_CHANNEL.match(text):
-        final = _BARE_FINAL.match(text)
-        if final is None:
-            raise OnlyThoughts("it was empty, but for channels other than the final one")
-        text = text[final.end() :]
     *_, last = None, *_THOUGHT.finditer(text)
     if last is not None:
         if "/" not in last[0] and "end_of" not in last[0]:
             raise OnlyThoughts("it was empty, but for thoughts that did not end")
         text = text[last.end() :]
-    return _ANSWER.sub("", text)[-MAX_CHARACTERS:]
+    return text[-MAX_CHARACTERS:]
 
 
 def is_unfinished(text: str) -> bool:
@@ -116,34 +94,27 @@ def is_unfinished(text: str) -> bool:
 def read_message(text: str) -> str:
     """Return an architect's message on one line, "" if it waits. Raises `Unreadable`.
 
-    The reply is a JSON object `{"say": "Place …"}`, or the plain message, optionally after a label or opening line. The
-    lines of a message are joined, without numbers and bullets of a list.
+    The reply is a JSON object `{"say": "Place …"}`, or the plain message, optionally after a label. The lines of a
+    message are joined, without numbers and bullets of a list.
     """
-    answer = strip_thoughts(text)
-    text = _FENCE.sub("", answer).strip()
-    is_long = len(answer) == MAX_CHARACTERS  # the message is at its end
-    if (found := _find_order(text)) is not None:
-        if not isinstance(found.get("say"), str):
-            raise Unreadable(f'"say" is {_abbreviate(found.get("say"))}, expected a text')
-        text = " ".join(strip_control(found["say"]).split())
+    text = _FENCE.sub("", strip_thoughts(text)).strip()
+    if (order := _find_order(text)) is not None:
+        if not isinstance(order.get("say"), str):
+            raise Unreadable(f'"say" is {_abbreviate(order.get("say"))}, expected a text')
+        text = strip_control(order["say"]).strip()
         if not text:
             return ""
-    elif text.lstrip().startswith("{"):
+    elif text.startswith("{"):
         raise Unreadable('it has a JSON object without "say"')
-    for _ in range(3):  # courtesy, opening line and label may follow each other
-        text = _LABEL.sub("", text)
-    lines = [line for part in text.split("\n") if (line := " ".join(part.split()))] or [""]
-    if any(lines[0][0:1] == one and lines[0][1:].endswith(other) for one, other in _QUOTES):
-        lines = lines[:1]  # what follows a quoted message is about it
+    lines = [line for part in _LABEL.sub("", text).split("\n") if (line := " ".join(part.split()))]
     if len(lines) > 1:
         lines = [_BULLET.sub("", line) for line in lines]
-    said = _TAG.sub("", lines[-1] if is_long else " ".join(lines)).strip()
-    said = said.rstrip("*") if said.count("**") % 2 else said  # of a label
-    while len(said) > 1 and any(said[0] == one and said[-1] == other for one, other in _QUOTES):
-        said = said[1:-1].strip()
-    if not said:
+    message = " ".join(lines)
+    while len(message) > 1 and (message[0], message[-1]) in _QUOTES:
+        message = message[1:-1].strip()
+    if not message:
         raise Unreadable("it was empty")
-    return "" if said.strip(" .!*").upper() in ("WAIT", "SILENCE") else said
+    return "" if message.strip(" .!*").upper() in ("WAIT", "SILENCE") else message
 
 
 def clip(text: str, limit: int) -> str:
@@ -171,8 +142,6 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderRepl
     listed, say = found.get("edits", []), found.get("say", "")
     if "edits" not in found and say in ("", None):
         raise Unreadable('its JSON object has neither "edits" nor anything to "say"')
-    if isinstance(listed, dict):
-        listed = [listed]
     if not isinstance(listed, list):
         raise Unreadable(f'"edits" is {_abbreviate(listed)}, expected a list')
     if say is not None and not isinstance(say, str):
@@ -210,8 +179,7 @@ def text_of_content(content: Any) -> str | None:
 def text_of_calls(calls: Any) -> str:
     """Convert the tool calls of a reply to a JSON text, "" without calls.
 
-    The arguments of a single call are the reply. Several calls with an `action`, or named `place` or `remove`, are
-    its edits.
+    The arguments of a call are the reply.
     """
     found = []
     for call in calls if isinstance(calls, list) else []:
@@ -225,61 +193,32 @@ def text_of_calls(calls: Any) -> str:
             except (ValueError, RecursionError):
                 found.append(arguments)
                 continue
-        if isinstance(arguments, dict) and function.get("name") in ("place", "remove"):
-            arguments = {"action": function["name"], **arguments}
         found.append(arguments)
-    if len(found) > 1 and all(isinstance(part, dict) and "action" in part for part in found):
-        found = [{"edits": found}]
     return "\n".join(part if isinstance(part, str) else json.dumps(part) for part in found)
 
 
 def _find_order(text: str) -> dict[str, Any] | None:
-    """Return the last JSON order in a text; earlier ones are drafts, and examples after the answer are skipped.
-
-    A list of edits, or one edit, stands for `{"edits": [...]}`. Raises `Unreadable` if the order is ambiguous:
-    different objects without a word between them, or a last one that breaks off.
-    """
+    """Return the JSON order in a text, None if there is none. Raises `Unreadable` for several, or a broken one."""
     decoder = json.JSONDecoder(strict=False)
-    last, start, end, place, problem = None, 0, 0, 0, ""
+    order, place = None, 0
     for _ in range(_OPENINGS):
         opening = _OPENING.search(text, place)
         if opening is None:
-            break
-        begun = opening.start()
+            return order
         try:
-            found, place = decoder.raw_decode(text, begun)
+            value, place = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError) as error:
-            if _UNFINISHED.match(text, begun):
-                problem = _json_problem(error)
-            place = begun + 1
+            if _UNFINISHED.match(text, opening.start()):
+                raise Unreadable(f"its JSON object could not be read: {_json_problem(error)}") from None
+            place = opening.start() + 1
             continue
-        order = _as_order(found)
-        if order is None:
-            place = begun + 1
-            continue
-        if problem and order is not found:  # part of an object that could not be read
-            continue
-        lead = text[max(end, begun - _LEAD) : begun]
-        if last is not None and not problem and _EXAMPLE.search(lead):
-            continue
-        apart = re.search(r"\w", text[end:begun]) and not _OF_EXAMPLE.search(lead)
-        if not (last is None or problem or apart) and text[start:end] != text[begun:place]:
+        if not ("edits" in value or "say" in value):
+            place = opening.start() + 1
+        elif order not in (None, value):
             raise Unreadable("there were several JSON objects, expected one")
-        last, start, end, problem = order, begun, place, ""
-    if not problem and _UNFINISHED.search(text, max(end, place)):
-        problem = "there are too many brackets before it"
-    if problem:
-        raise Unreadable(f"its last JSON object could not be read: {problem}")
-    return last
-
-
-def _as_order(found: Any) -> dict[str, Any] | None:
-    if isinstance(found, dict):
-        if "edits" in found or "say" in found:
-            return found
-        return {"edits": [found]} if "action" in found else None
-    edits = isinstance(found, list) and all(isinstance(part, dict) and "action" in part for part in found)
-    return {"edits": found} if edits and found else None
+        else:
+            order = value
+    raise Unreadable("it has too many brackets")
 
 
 def _json_problem(error: Exception) -> str:
@@ -327,20 +266,19 @@ def _read_edit(entry: Any, number: int) -> Edit:
     cell = _read_cell(entry, number)
     if action == "remove":
         return Edit(*cell, 0)
-    color = _lower(entry.get("color", entry.get("colour")))
+    color = _lower(entry.get("color"))
     if color not in COLOR_NAMES[1:]:
-        shown = _abbreviate(entry.get("color", entry.get("colour")))
+        shown = _abbreviate(entry.get("color"))
         raise Unreadable(f'edit {number} has "color": {shown}, expected one of {", ".join(COLOR_NAMES[1:])}')
     return Edit(*cell, COLOR_NAMES.index(color))
 
 
 def _read_cell(entry: dict[str, Any], number: int) -> Cell:
-    """Return the cell of an edit, given by east, north and height, or by x, y and z."""
-    world = all(axis in entry for axis in _WORLD_AXES)
-    values = [_read_integer(entry.get(axis), number, axis) for axis in (_WORLD_AXES if world else _AXES)]
-    cell = (values[0], values[1], values[2]) if world else (values[0], values[2] - 2, -values[1])
+    """Return the cell of an edit, given by east, north and height."""
+    east, north, height = (_read_integer(entry.get(axis), number, axis) for axis in _AXES)
+    cell = (east, height - 2, -north)
     if not in_zone(*cell):
-        place = ", ".join(f'"{axis}": {value}' for axis, value in zip(_AXES, values, strict=True))
+        place = f'"east": {east}, "north": {north}, "height": {height}'
         raise Unreadable(
             f"edit {number} lies outside the building zone ({place}); "
             "expected east and north in -5..5, height in 1..9"
@@ -353,9 +291,7 @@ def _lower(value: Any) -> str:
 
 
 def _read_integer(value: Any, number: int, axis: str) -> int:
-    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,3}\s*", value):
-        value = int(value)
-    if isinstance(value, float) and abs(value) < 1000 and value == int(value):
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 1000:
         raise Unreadable(f'edit {number} has "{axis}": {_abbreviate(value)}, expected a whole number')

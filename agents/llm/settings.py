@@ -15,7 +15,7 @@ from iglu_marl import ConfigError
 from iglu_marl.core.arguments import as_count, as_flag, as_number, check_option
 
 PREFIX = "IGLU_MARL_LLM_"
-VIEWS = ("layers", "coordinates", "auto", "picture")
+VIEWS = ("layers", "coordinates")
 CHANGES = ("hidden", "shown")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 THINKING = ("auto", "on", "off")
@@ -59,7 +59,7 @@ class LLMSettings:
     )
     view: str = _setting(
         "layers",
-        "how target and build are shown: " + ", ".join(VIEWS) + "; auto is the shorter of the first two",
+        "how target and build are shown: " + ", ".join(VIEWS),
         known=VIEWS,
     )
     changes: str = _setting(
@@ -68,7 +68,6 @@ class LLMSettings:
         known=CHANGES,
     )
     temperature: float = _setting(0.0, "0: greedy decoding; else replies are sampled, by the seed", 0.0, 10.0)
-    top_p: float = _setting(1.0, "sample from the likeliest tokens of this total probability", 1e-6, 1.0)
     reply_tokens: int = _setting(
         0,
         "maximal length of a reply; 0: enough for `max_edits`, by default 800, structured 2720",
@@ -80,7 +79,6 @@ class LLMSettings:
     context_tokens: int = _setting(
         0, "maximal length of chat and reply; 0: that of the local model, or no limit", 0, _LONGEST
     )
-    stop: tuple[str, ...] = _setting((), "texts that end a reply")
     history: int = _setting(40, "number of newest utterances that are shown", 0, 100_000)
     attempts: int = _setting(2, "requests per decision; a repeated one explains the problem", 1, 10)
     max_edits: int = _setting(64, "maximal number of edits in a builder's reply", 1, 1089)
@@ -95,10 +93,9 @@ class LLMSettings:
     thinking: str = _setting(
         "auto", "local: `enable_thinking` of the chat template: auto (not set), on, off", known=THINKING
     )
-    batch_size: int = _setting(8, "local: maximal number of chats per batch", 1, 4096)
     # -- endpoints
     key_variable: str = _setting(PREFIX + "KEY", "environment variable that holds the key")
-    pictures: bool = _setting(False, 'the model reads pictures; `view="picture"` needs it')
+    pictures: bool = _setting(False, "the model reads pictures: those that the agent observes are shown, too")
     headers: Mapping[str, Any] = _setting(
         {}, "additional headers, as JSON; a value `$NAME` is that of an environment variable"
     )
@@ -108,9 +105,6 @@ class LLMSettings:
         600.0, "limit for a whole answer; a later one is not requested again", 1e-3, 86_400
     )
     retries: int = _setting(4, "number of retries after transient failures", 0, 100)
-    max_wait_s: float = _setting(
-        60.0, "longest wait; if a server asks for more, the request fails", 0, 86_400
-    )
     concurrency: int = _setting(4, "maximal number of requests at once", 1, 256)
     cache: str = _setting("", 'folder of cached replies; empty: the user\'s cache folder; "off": no cache')
     # -- budget
@@ -118,7 +112,6 @@ class LLMSettings:
     max_cost: float = _setting(0.0, "limit of the cost, in the unit of the prices; 0: no limit", 0.0, 1e12)
     prompt_price: float = _setting(0.0, "price of a million tokens sent", 0.0, 1e12)
     reply_price: float = _setting(0.0, "price of a million tokens received", 0.0, 1e12)
-    picture_tokens: int = _setting(2000, "upper bound of the tokens of a picture", 1, _LONGEST)
     ledger: str = _setting("", "file that keeps the spending across processes and runs; empty: per process")
 
     def __post_init__(self) -> None:
@@ -128,10 +121,6 @@ class LLMSettings:
             raise ConfigError(f"model is empty, expected a model's name or folder: model=…, or {PREFIX}MODEL")
         if self.endpoint:
             _check_address(self.endpoint)
-        if self.view == "picture" and not self.pictures:
-            raise ConfigError(
-                f"view is 'picture', expected an endpoint that reads pictures: pictures=True ({PREFIX}PICTURES=1)"
-            )
         if odd := [name for name in self.extra if name in RESERVED]:
             raise ConfigError(f"extra has {odd[0]!r}, which other settings determine; expected other fields")
         if odd := [name for name, value in self.headers.items() if not isinstance(value, str)]:
@@ -148,7 +137,7 @@ class LLMSettings:
         """Return the settings from the environment variables; arguments override them.
 
         The variables are `IGLU_MARL_LLM_MODEL`, `IGLU_MARL_LLM_ENDPOINT`, …; flags are 1, 0, true or false, and
-        `stop` and `extra` are JSON. Raises `ConfigError` for an unknown variable or an invalid value.
+        `headers` and `extra` are JSON. Raises `ConfigError` for an unknown variable or an invalid value.
         """
         fields = {part.name: part for part in dataclasses.fields(cls)}
         found: dict[str, Any] = {}
@@ -174,6 +163,10 @@ class LLMSettings:
         """Maximal number of tokens of a reply with its thoughts."""
         needed = WORD_TOKENS + self.max_edits * (JSON_TOKENS if self.structured else LINE_TOKENS)
         return (self.reply_tokens or needed) + self.reasoning_tokens
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return the cost of tokens, in the unit of the prices."""
+        return (prompt_tokens * self.prompt_price + completion_tokens * self.reply_price) / 1e6
 
     @property
     def base_url(self) -> str:
@@ -221,8 +214,8 @@ class LLMSettings:
     def describe(self) -> dict[str, Any]:
         """Return the settings that determine the behaviour, JSON-ready; without time limits and budget."""
         names = (
-            "model endpoint adapter dtype thinking temperature top_p reply_tokens stop reasoning_tokens "
-            "context_tokens structured view changes history attempts max_edits extra"
+            "model endpoint adapter dtype thinking temperature reply_tokens reasoning_tokens context_tokens "
+            "structured view changes history attempts max_edits extra"
         )
         found: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in names.split()}))
         return {**found, "headers": sorted(self.headers)}
@@ -243,13 +236,6 @@ def explain_cut_thoughts(settings: LLMSettings, reported: int | None) -> str:
 def _check_value(part: Any, value: Any) -> Any:
     """Check type and bounds of a field's value, and return it. Raises `ConfigError`."""
     name = part.name
-    if part.type == "tuple[str, ...]":
-        parts = (
-            [value] if isinstance(value, str) else list(value) if isinstance(value, (list, tuple)) else [None]
-        )
-        if not all(isinstance(text, str) and text for text in parts):
-            raise ConfigError(f"{name} is {value!r:.80}, expected texts")
-        return tuple(parts)
     if part.type.startswith("Mapping"):
         try:
             return json.loads(json.dumps(dict(value), sort_keys=True, allow_nan=False))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl import AgentError
-from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
+from iglu_marl.agents.llm.messages import ChatRequest, Reply
 from iglu_marl.core.files import PRIVATE, opened
 
 
@@ -28,15 +28,12 @@ class Stats:
     retries: int = 0  # repeated attempts
     prompt_tokens: int = 0  # tokens sent, as counted against the budget
     completion_tokens: int = 0  # tokens received, as counted against the budget
-    kept_tokens: int = 0  # tokens that replies from the cache took when they were made
     cost: float = 0.0  # in the unit of the prices
     parse_failures: int = 0  # replies that could not be read
-    over_budget: int = 0  # requests that the budget refused
     no_ops: int = 0  # decisions without an effect because of failures
     gave_up: int = 0  # episodes that stopped asking after too many failures in a row
     cut: int = 0  # replies that reached their length limit
     clipped: int = 0  # messages longer than the game allows
-    forgotten: int = 0  # utterances that did not fit into a chat
     failures: Counter[str] = field(default_factory=Counter)  # counts by `RequestFailure`, and "unreadable"
     left_out: Counter[str] = field(
         default_factory=Counter
@@ -50,13 +47,11 @@ class Stats:
         self.retries += max(0, reply.sent - 1)
         self.prompt_tokens += reply.prompt_tokens
         self.completion_tokens += reply.completion_tokens
-        self.kept_tokens += sum(reply.kept)
         self.cost += cost
         self.cut += reply.cut
         self.left_out.update(reply.left_out)
         if reply.failure is not None:
             self.failures[reply.failure.value] += 1
-            self.over_budget += reply.failure is RequestFailure.OVER_BUDGET
 
     def as_dict(self) -> dict[str, Any]:
         """The counts, JSON-ready."""

@@ -1,4 +1,4 @@
-"""Descriptions of a world for a model: layers, lists of blocks, or pictures.
+"""Descriptions of a world for a model: layers, or lists of blocks.
 
 Places are given as in instructions: blocks east or west and north or south of the centre column, and a height, where
 1 is on the ground. Height h is y = h - 2, north is -z.
@@ -128,13 +128,6 @@ def names_text(names: Mapping[str, Iterable[Cell]]) -> str:
     )
 
 
-def build_picture(grid: Grid) -> bytes:
-    """Return a PNG file of a build from two sides, with numbered axes."""
-    from iglu_marl.rendering.axes import axes_view
-
-    return encode_png(axes_view(grid))
-
-
 def encode_png(picture: npt.NDArray[np.uint8]) -> bytes:
     """Encode a picture uint8 [height, width, 3] as a PNG file."""
     from PIL import Image
@@ -145,11 +138,8 @@ def encode_png(picture: npt.NDArray[np.uint8]) -> bytes:
 
 
 def describe_build(grid: Grid, view: str) -> str:
-    """Describe a build by the view "layers" or "coordinates", or the shorter of them ("auto")."""
-    views = {"layers": layers_text, "coordinates": coordinates_text}
-    if view in views:
-        return views[view](grid)
-    return min((text_of(grid) for text_of in views.values()), key=len)
+    """Describe a build by the view "layers" or "coordinates"."""
+    return coordinates_text(grid) if view == "coordinates" else layers_text(grid)
 
 
 def inventory_counts(inventory: Iterable[float]) -> dict[str, int]:

@@ -1,13 +1,13 @@
-"""Results of the benchmark of language models, from logs of Inspect AI: marks, checks, tables and comparisons."""
+"""Results of the benchmark of language models, from logs of Inspect AI: marks, checks and a table."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import groupby
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
 
@@ -17,39 +17,29 @@ from iglu_marl.benchmark.models import LEVELS, VERSION, GameRow, find_level, out
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.tables import Code, Table, markdown_table
-from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, crossed_share, share_interval
+from iglu_marl.evaluation.metrics import Interval, crossed_share
 
 # ----------------------------------------------------------------------------------------------------------- marks
 
-Rule = Callable[[Any], bool]
-
-
-def _any(value: Any) -> bool:
-    return True
-
-
-def _one_of(*values: Any) -> Rule:
-    return lambda value: value in values
-
+Allowed = Mapping[str, Container[Any] | None]
+"""Settings by name: their allowed values, None for any."""
 
 SHOWN = ("temperature", "reasoning_effort", "reasoning_tokens", "max_tokens")
-GENERATION: Mapping[str, Rule] = {
-    "temperature": _one_of(0.0),
-    "max_tokens": lambda value: value >= 8192,
-    **dict.fromkeys(("reasoning_effort", "reasoning_tokens", "reasoning_summary", "reasoning_history"), _any),
-    **dict.fromkeys(("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "batch"), _any),
-    **dict.fromkeys(("max_connections", "adaptive_connections", "cache", "cache_prompt"), _any),
+GENERATION: Allowed = {
+    "temperature": (0.0,),
+    "max_tokens": range(8192, 10**9),
+    **dict.fromkeys(("reasoning_effort", "reasoning_tokens", "reasoning_summary", "reasoning_history")),
+    **dict.fromkeys(("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "batch")),
+    **dict.fromkeys(("max_connections", "adaptive_connections", "cache", "cache_prompt")),
 }
-RUN: Mapping[str, Rule] = {
-    "epochs": _one_of(1),
-    "score_on_error": _one_of(False),
-    "log_samples": _one_of(True),
-    **dict.fromkeys(
-        ("fail_on_error", "continue_on_fail", "retry_on_error", "max_samples", "max_tasks"), _any
-    ),
-    **dict.fromkeys(("max_subprocesses", "max_sandboxes", "sandbox_cleanup", "sandbox_prebuilt"), _any),
-    **dict.fromkeys(("log_realtime", "log_images", "log_model_api", "log_buffer", "log_shared"), _any),
-    **dict.fromkeys(("log_refusals", "score_display", "max_dataset_memory"), _any),
+RUN: Allowed = {
+    "epochs": (1,),
+    "score_on_error": (False,),
+    "log_samples": (True,),
+    **dict.fromkeys(("fail_on_error", "continue_on_fail", "retry_on_error", "max_samples", "max_tasks")),
+    **dict.fromkeys(("max_subprocesses", "max_sandboxes", "sandbox_cleanup", "sandbox_prebuilt")),
+    **dict.fromkeys(("log_realtime", "log_images", "log_model_api", "log_buffer", "log_shared")),
+    **dict.fromkeys(("log_refusals", "score_display", "max_dataset_memory")),
 }
 PROVIDERS = {
     "anthropic", "azureai", "bedrock", "cloudflare", "deepseek", "fireworks", "google", "grok", "groq", "hf",
@@ -59,14 +49,14 @@ PROVIDERS = {
 """The strict profile: settings of Inspect AI with their allowed values, and its providers. All else is a mark."""
 
 
-def _odd(settings: Mapping[str, Any], allowed: Mapping[str, Rule], where: str = "") -> list[str]:
+def _odd(settings: Mapping[str, Any], allowed: Allowed, where: str = "") -> list[str]:
     """Return the settings that are not in the strict profile."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    return [
-        f"{where}{name}={value}"
-        for name, value in given.items()
-        if name not in allowed or not allowed[name](value)
-    ]
+    odd = []
+    for name, value in settings.items():
+        values = allowed.get(name, ())
+        if value is not None and values is not None and value not in values:
+            odd.append(f"{where}{name}={value}")
+    return odd
 
 
 def _marks_of_model(
@@ -90,9 +80,7 @@ def marks_of(log: EvalLog) -> list[str]:
             settings = _settings(config.config)
             marks += _marks_of_model(config.model, settings, config.args, f"{role}: ")
     marks += _odd(_settings(log.plan.config), GENERATION) + _odd(_settings(run.config), RUN)
-    marks += _odd(
-        run.task_args, {"seed": _one_of(0), "games": lambda games: games >= level.count, "greedy": _any}
-    )
+    marks += _odd(run.task_args, {"seed": (0,), "games": range(level.count, 10**9), "greedy": None})
     if run.task_version != VERSION:
         marks.append(f"version {run.task_version}")
     if [step.solver for step in log.plan.steps] != ["iglu_marl/play"]:
@@ -249,24 +237,10 @@ def read_results(paths: Iterable[str | os.PathLike[str]]) -> list[ModelResult]:
 
 # ---------------------------------------------------------------------------------------------------------- tables
 
-_ORDER = {level.name: number for number, level in enumerate(LEVELS)}
 SUMMED = tuple(level.name for level in LEVELS if level.listed is None)
-SUMMARY_HEADS = (
-    "model", "setting", "levels", "score", "tokens", "cost", "questions", "wrong", "unread", "marks",
+HEADS = (
+    "model", "setting", "level", "score", "tokens", "cost", "questions", "wrong", "unread", "marks",
 )  # fmt: skip
-PAIR_HEADS = ("level", "first", "second", "difference")
-
-
-def _percent(interval: Interval) -> str:
-    return interval.text(lambda value: f"{100 * value:.1f}")
-
-
-def _by_model(results: Sequence[ModelResult]) -> dict[str, list[ModelResult]]:
-    ordered = sorted(results, key=lambda one: _ORDER[one.level])
-    return {
-        name: [one for one in ordered if one.model == name]
-        for name in dict.fromkeys(r.model for r in results)
-    }
 
 
 def summary_score(results: Sequence[ModelResult]) -> Interval:
@@ -278,84 +252,35 @@ def summary_score(results: Sequence[ModelResult]) -> Interval:
     return scores[0]._replace(value=value, low=max(0.0, value - below), high=min(1.0, value + above))
 
 
-def summary_table(results: Sequence[ModelResult]) -> Table:
-    """Return one row per model, over all levels without a corpus; shares in per cent, counts per game."""
-    rows: list[list[Any]] = []
-    for name, own in _by_model(results).items():
-        counted = [one for one in own if one.level in SUMMED and one.rows]
-        if not counted:
-            continue
-        games = sum(len(one.rows) for one in counted)
-        costs = [one.cost for one in counted]
-        marks = list(dict.fromkeys(mark for one in counted for mark in one.marks))
-        levels = len({one.level for one in counted})
-        rows.append(
-            [
-                Code(name), "; ".join(dict.fromkeys(one.setting for one in counted)),
-                f"{levels} of {len(SUMMED)}", _percent(summary_score(counted)),
-                f"{sum(one.tokens for one in counted) / games:.0f}",
-                "–" if None in costs else f"${sum(filter(None, costs)):.4g}",
-                *(f"{sum(one.total(count) for one in counted) / games:.2f}" for count in SUMMARY_HEADS[6:9]),
-                "; ".join(marks) or "–",
-            ]
-        )  # fmt: skip
-    return Table(SUMMARY_HEADS, rows)
-
-
-def level_table(results: Sequence[ModelResult]) -> Table:
-    """Return the scores of models by level, in per cent."""
-    levels = sorted({one.level for one in results}, key=_ORDER.__getitem__)
-    rows: list[list[Any]] = []
-    for name, own in _by_model(results).items():
-        scores = {one.level: _percent(one.score) for one in own if one.rows}
-        rows.append([Code(name), *(scores.get(level, "–") for level in levels)])
-    return Table(("model", *levels), rows)
-
-
-class Pair(NamedTuple):
-    """Two results on the same games. difference: of the scores, first minus second."""
-
-    first: ModelResult
-    second: ModelResult
-    difference: Interval
-
-
-def compare(results: Sequence[ModelResult]) -> list[Pair]:
-    """Return the paired differences of all results with the same level and seed, on the games that both have.
-
-    The interval is by bootstrap over units; where all differences are equal, by Wilson's interval of the share of other
-    ones.
-    """
-    pairs = []
-    for first, second in combinations(results, 2):
-        both = sorted(first.rows.keys() & second.rows.keys())
-        if (first.level, first.seed) != (second.level, second.seed) or not both:
-            continue
-        units = [first.rows[game].unit for game in both]
-        gaps = [first.rows[game].score - second.rows[game].score for game in both]
-        interval = crossed_bootstrap(gaps, [units])
-        if interval.high - interval.low < 1e-9:  # all gaps are equal: others could occur
-            other = (1 - share_interval(1.0, len(set(units))).low) * (1 + abs(interval.value))
-            low, high = max(-1.0, interval.value - other), min(1.0, interval.value + other)
-            interval = interval._replace(low=low, high=high)
-        pairs.append(Pair(first, second, interval))
-    return pairs
+def _row(level: str, results: Sequence[ModelResult]) -> list[Any]:
+    """Return a row of the table for results of one model."""
+    games = sum(len(one.rows) for one in results)
+    costs = [one.cost for one in results]
+    return [
+        Code(results[0].model),
+        "; ".join(dict.fromkeys(one.setting for one in results)),
+        level,
+        summary_score(results).text(lambda value: f"{100 * value:.1f}"),
+        f"{sum(one.tokens for one in results) / games:.0f}",
+        "–" if None in costs else f"${sum(filter(None, costs)):.4g}",
+        *(f"{sum(one.total(count) for one in results) / games:.2f}" for count in HEADS[6:9]),
+        "; ".join(dict.fromkeys(mark for one in results for mark in one.marks)) or "–",
+    ]
 
 
 def markdown(results: Sequence[ModelResult]) -> str:
-    """Return the tables of models, of models by level, and of paired differences, as Markdown.
+    """Return a table with a row for each model and level, and one for each model, as Markdown.
 
-    In the order of levels and of names, so that it depends on no clock.
+    Scores are in per cent, counts per game. The row of a model has the levels without a corpus. Rows are in the order
+    of names and levels, so that the table depends on no clock.
     """
-    results = sorted(results, key=lambda one: (_ORDER[one.level], one.model))
-    pairs = [
-        [
-            Code(pair.first.level),
-            pair.first.model,
-            pair.second.model,
-            pair.difference.text(lambda value: f"{100 * value:+.1f}"),
-        ]
-        for pair in compare(results)
-    ]
-    tables = [summary_table(results), level_table(results), *([Table(PAIR_HEADS, pairs)] if pairs else [])]
-    return "\n".join(map(markdown_table, tables))
+    order = [level.name for level in LEVELS]
+    played = sorted((one for one in results if one.rows), key=lambda one: (one.model, order.index(one.level)))
+    rows = []
+    for _, group in groupby(played, lambda one: one.model):
+        own = list(group)
+        rows += [_row(one.level, [one]) for one in own]
+        if counted := [one for one in own if one.level in SUMMED]:
+            levels = len({one.level for one in counted})
+            rows.append(_row(f"{levels} of {len(SUMMED)}", counted))
+    return markdown_table(Table(HEADS, rows))

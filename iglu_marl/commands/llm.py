@@ -21,7 +21,7 @@ from iglu_marl.core.tables import Table, markdown_table
 from iglu_marl.data.progress import track
 from iglu_marl.data.splits import Split
 
-SOURCES = (*CORPORA, "generated", "transcript")
+SOURCES = (*CORPORA, "generated")
 GENERATED = 200  # games
 
 
@@ -38,27 +38,21 @@ def export_prompts(
         int | None, opt.integer(1, "Maximum number of records of a split, or of generated games.")
     ] = None,
     seed: opt.Seed = 0,
-    transcript: Annotated[Path | None, Option(help="For transcript: the file of the LLM agents.")] = None,
-    outcomes: Annotated[Path | None, Option(help="For transcript: games.jsonl of the evaluation.")] = None,
     as_json: opt.Json = False,
 ) -> None:
     """Write prompts with reference replies, start and target as a dataset for SFT and GRPO.
 
     Examples: iglu-marl llm export generated --count 100 -o prompts
     """
-    from iglu_marl.text.export import generated_records, transcript_records, write_dataset
+    from iglu_marl.text.export import generated_records, write_dataset
 
-    if source in ("bundled", "generated", "transcript") and data is not None:
+    if source in ("bundled", "generated") and data is not None:
         raise ConfigError(f"--data is given, but the source {source} reads none")
     wanted = [part.value for part in Split if split in ("all", part.value)]
-    if source == "transcript":
-        if transcript is None:
-            raise ConfigError("--transcript is missing, expected the file of the LLM agents")
-        records: Iterator[Any] = islice(transcript_records(transcript, outcomes), count)
-    elif source == "generated":
+    if source == "generated":
         seeds = track(range(seed, seed + (count or GENERATED)), "games", wanted=not as_json)
         made = generated_records(seeds, role=role, view=text_view)
-        records = (record for record in made if record["split"] in wanted)
+        records: Iterator[Any] = (record for record in made if record["split"] in wanted)
     else:
         records = _recorded(source, data, wanted, text_view, count)
     about = {
@@ -86,7 +80,7 @@ def check_model(
     concurrency: opt.Concurrency = None,
     as_json: opt.Json = False,
 ) -> bool:
-    """Check quickly whether a model is good enough as builder, as reader of the scripted builder, or as architect.
+    """Check quickly whether a model is good enough as builder or as architect.
 
     Exit code 1 if the service spoilt games.
 
@@ -197,7 +191,7 @@ def report_models(
     ],
     verify: Annotated[bool, Option("--verify", help="Repeat all games from their replies first.")] = False,
 ) -> bool:
-    """Print tables of models and levels, and paired differences of models on the same tasks.
+    """Print a table of models and levels with scores, costs and marks.
 
     Exit code 1 if a log does not agree with its games.
 

@@ -269,7 +269,7 @@ Api = Annotated[
         autocompletion=completed_from(lambda: ("aec", "parallel")),
     ),
 ]
-TextView = Annotated[str, choice("layers", "coordinates", "auto", about="form of the world in the prompts")]
+TextView = Annotated[str, choice("layers", "coordinates", about="form of the world in the prompts")]
 Processes = Annotated[int, integer(1, "Number of processes.")]
 MinariAgent = Annotated[
     str, Option("--agent", help="With --minari: the agent to export, builder_0 or architect_0.")
@@ -360,7 +360,7 @@ LLMEndpoint = Annotated[
 LLMView = Annotated[
     str | None,
     Option(
-        help="Agents named llm or scripted-llm: form of the world in the prompts: layers, coordinates, picture, …",
+        help="Agents named llm or scripted-llm: form of the world in the prompts: layers, coordinates.",
         callback=_environment("IGLU_MARL_LLM_VIEW", one_in("iglu_marl.agents.llm.settings:VIEWS")),
     ),
 ]

@@ -7,13 +7,12 @@
 ['system', 'user']
 """
 
-from iglu_marl.text.batch import TextGames, play_async
+from iglu_marl.text.batch import play_async
 from iglu_marl.text.export import message_reward, order_reward, rewards
 from iglu_marl.text.game import TextGame
 
 __all__ = [
     "TextGame",
-    "TextGames",
     "message_reward",
     "order_reward",
     "play_async",

@@ -1,40 +1,13 @@
-"""Many games at once: in lockstep, or asynchronously."""
+"""Many games at once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from iglu_marl.core.arguments import as_count
 from iglu_marl.text.game import ChatMessage, TextGame
-
-
-class TextGames:
-    """`count` games (1 to 10,000) that are stepped together. options: those of `TextGame`."""
-
-    def __init__(self, count: int, **options: Any) -> None:
-        self.games = [TextGame(**options) for _ in range(as_count("count", count, 1, 10_000))]
-
-    def __len__(self) -> int:
-        return len(self.games)
-
-    def reset(self, seeds: Sequence[int]) -> list[list[ChatMessage]]:
-        """Start an episode in each game, and return their chats."""
-        return [game.reset(seed) for game, seed in zip(self.games, seeds, strict=True)]
-
-    def step(
-        self, replies: Sequence[Any]
-    ) -> tuple[list[list[ChatMessage]], list[float], list[bool], list[dict[str, Any]]]:
-        """Give a reply to each game: (messages, rewards, done, infos). Games that are over take None until `reset`."""
-        found = [
-            ([], 0.0, True, {}) if reply is None else game.step(reply)
-            for game, reply in zip(self.games, replies, strict=True)
-        ]
-        messages, rewards, done, infos = zip(*found, strict=True)
-        return list(messages), list(rewards), list(done), list(infos)
-
 
 Turn = tuple[list[ChatMessage], Any, float]
 """A chat, the reply to it, and its reward."""

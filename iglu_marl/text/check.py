@@ -43,9 +43,8 @@ Play = Callable[[TextGame, int, Task | None], bool]
 class Checked(NamedTuple):
     """Outcome of a check.
 
-    shares: of a builder, the shares of `OUTCOMES` of the model, of the grammar, and of the grammar where the model does
-    nothing; of an architect, the share of messages that the grammar reads, and of structures that stand. failed: games
-    that the service spoilt, which are in no share.
+    shares: of a builder, the shares of `OUTCOMES` of the model and of the grammar. Of an architect, the share of
+    messages that the grammar reads, and of structures that stand. failed: games that the service spoilt, in no share.
     """
 
     shares: Mapping[str, Mapping[str, float]]
@@ -64,7 +63,7 @@ def check_model(
     """
     check_option("role", role, COUNTS)
     began, stats, count = time.monotonic(), Stats(), count or COUNTS[role]
-    at_once = settings.concurrency if settings.endpoint else settings.batch_size
+    at_once = settings.concurrency if settings.endpoint else 1
     requests = list(_requests(count, seed)) if role == "builder" else []
     with _player(settings, stats) as play:
 
@@ -79,8 +78,7 @@ def check_model(
         grammar = AgentPredictor(ScriptedBuilder.for_env)
         plain = [_by_grammar(grammar, requests[number]) for number in played]
         built = [results[number] for number in played]
-        both = [other if one == "nothing" else one for one, other in zip(built, plain, strict=True)]
-        shares = {"the model": _shares(built), "the grammar": _shares(plain), "as a reader": _shares(both)}
+        shares = {"the model": _shares(built), "the grammar": _shares(plain)}
         advice = advise_builder(shares)
     else:
         games = [results[number] for number in played]
@@ -97,11 +95,11 @@ def advise_builder(shares: Mapping[str, Mapping[str, float]]) -> str:
     def gain(player: str) -> float:
         return shares[player]["right"] + shares[player]["asked"] - shares[player]["wrong"]
 
-    alone, reader = shares["the model"], shares["as a reader"]
-    if alone["right"] + alone["asked"] >= GOOD and alone["wrong"] <= CARELESS:
-        return "good enough as a builder (--builder llm), and as a reader (--builder scripted-llm)"
-    if gain("as a reader") > gain("the grammar") and reader["wrong"] <= 2 * CARELESS:
-        return "use it as a reader (--builder scripted-llm), not as a builder by itself"
+    model = shares["the model"]
+    if model["right"] + model["asked"] >= GOOD and model["wrong"] <= CARELESS:
+        return "good enough as a builder (--builder llm)"
+    if gain("the model") > gain("the grammar") and model["wrong"] <= 2 * CARELESS:
+        return "better than the scripted builder, but it errs: correct it, or take a larger model"
     return "do not use it: the scripted builder alone (--builder scripted) is better"
 
 
@@ -110,7 +108,7 @@ def advise_architect(read: float, completed: float) -> str:
     if read >= GOOD and completed >= 0.5:
         return "good enough as an architect for every builder"
     if completed:
-        return "as an architect only for a builder that reads everything (--builder llm or scripted-llm)"
+        return "as an architect only for a builder that reads everything (--builder llm)"
     return "do not use it as an architect: the scripted one (--architect scripted) is better"
 
 
@@ -132,7 +130,7 @@ def _player(settings: LLMSettings, stats: Stats) -> Iterator[Play]:
         chat, done = game.reset(seed, task), False
         while not done:
             (reply,) = backend.complete([ChatRequest(tuple(map(Message.of_chat, chat)), seed)])
-            stats.count(reply, backend.cost(reply.prompt_tokens, reply.completion_tokens))
+            stats.count(reply, settings.cost(reply.prompt_tokens, reply.completion_tokens))
             if reply.failure is not None and reply.failure.is_final:
                 raise ServiceRefusedError(f"{backend!r}: {reply.failure}. {reply.detail}")
             if reply.failure is not None and not reply.failure.is_of_model:

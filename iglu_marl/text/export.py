@@ -25,43 +25,33 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import json_line, new_folder
 from iglu_marl.core.grid import BlockGrid, blocks_to_grid, cell_index, grid_to_blocks
-from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.data.situations import Sample
 from iglu_marl.data.splits import SPLIT_VERSION, Split
 from iglu_marl.evaluation.metrics import change_counts
-from iglu_marl.evaluation.results import NO_ARCHITECT
 from iglu_marl.language import Failure, parse
 from iglu_marl.language.meaning.verbs import expand
 from iglu_marl.planning import Edit
 from iglu_marl.text.game import MESSAGE_LENGTH, TextGame, edits_of, order_text
-from iglu_marl.text.seats import NoBackend
 
 Record = dict[str, Any]
-CARD, LIMIT = "README.md", 4096 * MIB
+CARD = "README.md"
+MAX_EDITS = 30  # of a builder's reply
 
 
-def order_reward(
-    reply: str, start: Any, target: Any, *, invariant: bool = False, max_edits: int = 30
-) -> float:
+def order_reward(reply: str, start: Any, target: Any) -> float:
     """Return the F1 of the changes in a builder's reply against the required ones; 0 if it cannot be read.
 
-    Args:
-        reply: the reply as text.
-        start: blocks [x, y, z, colour id], or a grid [9, 11, 11].
-        target: the same.
-        invariant: whether the structure may stand anywhere.
-        max_edits: longer replies cannot be read.
-
+    start, target: blocks [x, y, z, colour id], or a grid [9, 11, 11].
     """
     begun, wanted = _as_grid(start), _as_grid(target)
     try:
-        edits = read_order(reply, begun, max_edits).edits
+        edits = read_order(reply, begun, MAX_EDITS).edits
     except Unreadable:
         return 0.0
-    return change_counts(begun, wanted, _apply_edits(begun, edits), invariant=invariant).f1
+    return change_counts(begun, wanted, _apply_edits(begun, edits)).f1
 
 
-def message_reward(reply: str, start: Any, target: Any, *, invariant: bool = False) -> float:
+def message_reward(reply: str, start: Any, target: Any) -> float:
     """Return the F1 of the changes that the grammar reads in an architect's message; 0 if it reads none."""
     begun, wanted = _as_grid(start), _as_grid(target)
     try:
@@ -72,7 +62,7 @@ def message_reward(reply: str, start: Any, target: Any, *, invariant: bool = Fal
     if edits is None or isinstance(edits, Failure):
         return 0.0
     built = _apply_edits(begun, [Edit(*edit.cell, edit.color or 0) for edit in edits])
-    return change_counts(begun, wanted, built, invariant=invariant).f1
+    return change_counts(begun, wanted, built).f1
 
 
 def rewards(
@@ -102,19 +92,19 @@ def _apply_edits(grid: BlockGrid, edits: Iterable[Edit]) -> BlockGrid:
 
 
 def sample_records(
-    samples: Iterable[Sample], *, source: str, split: str, view: str = "layers", max_edits: int = 30
+    samples: Iterable[Sample], *, source: str, split: str, view: str = "layers"
 ) -> Iterator[Record]:
     """Yield a record for each sample of builder action prediction; the answer is what the person did.
 
-    Samples without edits, with more than `max_edits`, or without an utterance of the architect are skipped.
+    Samples without edits, with more than `MAX_EDITS`, or without an utterance of the architect are skipped.
     """
-    settings = LLMSettings(model="export", view=view, max_edits=max_edits)
-    client = ModelClient(Role.BUILDER, settings, NoBackend(), "json")
+    settings = LLMSettings(model="export", view=view, max_edits=MAX_EDITS)
+    client = ModelClient(Role.BUILDER, settings, None, "json")
     for sample in samples:
         situation = sample.situation
         start = np.asarray(situation.grid)
         edits = edits_of(start, sample.target)
-        if not 0 < len(edits) <= max_edits or situation.dialogue.last(Role.ARCHITECT) is None:
+        if not 0 < len(edits) <= MAX_EDITS or situation.dialogue.last(Role.ARCHITECT) is None:
             continue
         client.dialogue = list(situation.dialogue)
         x, y, z, yaw, pitch = situation.pose or (0.0, 0.0, 0.0, 0.0, 0.0)
@@ -141,8 +131,8 @@ def generated_records(
         raise ConfigError(f"role is {role!r}, expected builder or architect")
     if options.get("answers", "json") != "json":
         raise ConfigError(f"answers is {options['answers']!r}, expected 'json', as completions are texts")
-    if view == "picture":
-        raise ConfigError("view is 'picture', expected a text, as records have no pictures")
+    if view == "own":
+        raise ConfigError("view is 'own', expected a text, as records have no pictures")
     game = TextGame(role="both" if role == "architect" else role, view=view, **options)
     for seed in seeds:
         messages, done, number = game.reset(seed), False, 0
@@ -193,52 +183,6 @@ def _record(
         "start": [list(map(int, block)) for block in grid_to_blocks(start)],
         "target": [list(map(int, block)) for block in grid_to_blocks(target)],
     }
-
-
-def transcript_records(transcript: Path, games: Path | None = None) -> Iterator[Record]:
-    """Yield the chats and replies of a transcript, with problems of replies and outcomes of games.
-
-    games: the `games.jsonl` of the same evaluation, for the outcomes. Raises `DataError` for invalid files.
-    """
-    outcomes = {} if games is None else _read_outcomes(games)
-    for number, line in enumerate(read_file(transcript, LIMIT).splitlines(), 1):
-        place = f"{transcript}, line {number}"
-        with wrap_errors(place):
-            entry = parse_json(line, place)
-            reply = entry["reply"]
-            if reply["failure"] is not None:
-                continue
-            messages = [{"role": part["speaker"], "content": part["text"]} for part in entry["messages"]]
-            found = {
-                "id": f"{transcript.stem}/{number}",
-                "source": "transcript",
-                "split": "train",
-                "role": entry["role"],
-                "prompt": messages,
-                "completion": [{"role": "assistant", "content": reply["text"]}],
-                "readable": not entry["problem"],
-                "problem": entry["problem"],
-                "attempt": entry["attempt"],
-            }
-            if games is not None:
-                if (outcome := outcomes.get((entry["role"], entry.get("game")))) is None:
-                    continue
-                found["outcome"] = outcome
-        yield found
-
-
-def _read_outcomes(games: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    found = {}
-    for number, line in enumerate(read_file(games, LIMIT).splitlines()[1:], 2):
-        with wrap_errors(f"{games}, line {number}"):
-            row = parse_json(line, f"{games}, line {number}")
-            if not row["scored"] or row["architect"] == NO_ARCHITECT:
-                continue
-            names = ("architect", "builder", "task", "episode", "completed", "f1", "change_f1", "steps")
-            for player, role in enumerate(Role):
-                own = int(np.random.SeedSequence([row["seed"], player]).generate_state(1)[0])
-                found[role.value, own] = {name: row[name] for name in names}
-    return found
 
 
 def write_dataset(records: Iterable[Record], folder: Path, about: Mapping[str, Any]) -> dict[str, int]:

@@ -62,7 +62,7 @@ class TextGame:
     """The building game for language models: `reset` returns a chat, `step` takes the reply to it.
 
     The model's builder has no body: its edits happen at once, as far as it has blocks. A partner who builds flies. The
-    same seed gives the same game. A game can be pickled at any time if its arguments can.
+    same seed gives the same game. A game can be pickled at any time, if its partner can.
 
     Args:
         role: role of the model: "builder", "architect" or "both"; in a team, it plays all agents of the role.
@@ -73,12 +73,11 @@ class TextGame:
         observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
         answers: format that the rules ask for, "json" or "lines" (an architect: the plain message), or "tools"; all are
             read.
-        view: how builds are shown: "layers", "coordinates", "auto", "picture": pictures of the build and of the
-            builder's view, as parts of a message, or "own": only the picture of the builder's view.
+        view: how builds are shown: "layers", "coordinates", or "own": to a builder only the picture of its view, as a
+            part of a message.
         show_changes: whether an architect sees the remaining changes, as instructions that it could copy.
         reward: gain of a turn in "change_f1" (F1 of the changes against the start) or "intersection" (blocks in the
             maximal intersection).
-        normalised: scale the reward so that a whole game has at most 1; otherwise "intersection" counts blocks.
         question_cost: subtracted for a message of the builder.
         word_cost: subtracted for each word.
         error_cost: subtracted for an unreadable reply.
@@ -108,7 +107,6 @@ class TextGame:
         view: str = "layers",
         show_changes: bool = False,
         reward: str = "change_f1",
-        normalised: bool = True,
         question_cost: float = QUESTION_COST,
         word_cost: float = 0.0,
         error_cost: float = ERROR_COST,
@@ -121,14 +119,12 @@ class TextGame:
         team: str | None = None,
         **team_options: Any,
     ) -> None:
-        arguments = {name: value for name, value in locals().items() if name not in ("self", "team_options")}
-        self._arguments = {**arguments, **team_options}
         for name, value, known in (
             ("role", role, ROLES), ("observations", observations, OBSERVATIONS), ("reward", reward, REWARDS),
             ("view", view, GAME_VIEWS), ("answers", answers, ANSWERS),
         ):  # fmt: skip
             check_option(name, value, known)
-        check_flags(show_changes=show_changes, normalised=normalised, invariant=invariant)
+        check_flags(show_changes=show_changes, invariant=invariant)
         question_cost = as_number("question_cost", question_cost)
         word_cost, error_cost = as_number("word_cost", word_cost), as_number("error_cost", error_cost)
         if max_replies is not None:
@@ -138,7 +134,7 @@ class TextGame:
         if partner == "none" and role != "builder":
             raise ConfigError(f"partner is 'none' and role {role!r}, expected a partner, or role 'builder'")
         self.role, self.partner, self.observations = role, partner, observations
-        self.show_changes, self.reward, self.normalised = show_changes, reward, normalised
+        self.show_changes, self.reward = show_changes, reward
         self.question_cost, self.word_cost, self.error_cost = question_cost, word_cost, error_cost
         self.invariant, self.max_replies = invariant, max_replies
         self.config = _team_config(team, team_options)
@@ -146,14 +142,15 @@ class TextGame:
             raise ConfigError(f"role is {role!r}, expected 'both' without architects")
         self._tasks = _task_source(tasks, self.config)
         self.rules, self.view = rules, view
-        has_pictures = view in ("picture", "own")
-        shown: dict[str, Any] = {"view": "picture" if has_pictures else view, "pictures": has_pictures}
+        shown: dict[str, Any] = {"view": view, "pictures": False}
+        if view == "own":
+            shown = {"view": "coordinates", "pictures": True}
         settings = LLMSettings("text game", **shown, max_edits=max_edits, history=history, prompts=prompts)
         self.settings = settings
         self.seats = {agent: TextSeat(self, agent, answers) for agent in self.config.agents}
         self._seats = [seat for seat in self.seats.values() if role in (seat.role.value, "both")]
         self._partner = _partner(role, partner, self.config)
-        self._replies: list[Any] | None = None  # of this episode; None: not started, or over
+        self._in_progress = False
 
     @property
     def turn(self) -> Role:
@@ -185,7 +182,6 @@ class TextGame:
         rng = np.random.default_rng(as_count("seed", seed, 0, MAX_SEED))
         chosen = self._sample_task(rng) if task is None else open_task(as_task(task))
         self.seed, self.task = seed, chosen.in_ids("iglu")
-        self._given = task
         self.start: BlockGrid = self.task.start_grid.copy()
         self.target: BlockGrid = self.task.target_grid.copy()
         self.grid: BlockGrid = self.start.copy()
@@ -198,7 +194,7 @@ class TextGame:
         self._limit = self.max_replies or (
             1 if self.partner == "none" else max(2, len(self._seats)) * changes + 10
         )
-        self._replies = []
+        self._in_progress = True
         self._next, self.said = 0, dict[str, str]()
         if self._partner is not None:
             self._partner.reset(self.task, seed)
@@ -229,10 +225,9 @@ class TextGame:
             StateError: if no game is in progress.
 
         """
-        if self._replies is None:
+        if not self._in_progress:
             raise StateError("no game is in progress: call reset() before step()")
         text, seat, before = _reply_text(reply), self._seats[self._next], self.score
-        self._replies.append(text)
         client, role = seat.client, seat.role
         cost, said, made, problem = 0.0, "", 0, ""
         client.remark = ""
@@ -255,25 +250,19 @@ class TextGame:
             if not (problem or self.completed):
                 self._next_turn(seat, said)
             gain, completed = self.score - before, self.completed
-        truncated = not completed and len(self._replies) >= self._limit
-        rewards = {one.agent: self._reward(gain) - cost * (one is seat) for one in self._seats}
+        truncated = not completed and self.counts["replies"] >= self._limit
+        rewards = {one.agent: gain - cost * (one is seat) for one in self._seats}
         info = {
             "role": role.value, "agent": seat.agent, "score": self.score, "gain": gain, "completed": completed,
-            "truncated": truncated, "problem": problem, "said": said, "edits": made, "replies": len(self._replies),
+            "truncated": truncated, "problem": problem, "said": said, "edits": made, "replies": self.counts["replies"],
             "task": self.task.task_id, "rewards": rewards,
         }  # fmt: skip
-        over = completed or truncated
-        messages = [] if over else self._chat()
-        if over:
-            self._replies = None
-        return messages, rewards[seat.agent], over, info
+        self._in_progress = not (completed or truncated)
+        messages = self._chat() if self._in_progress else []
+        return messages, rewards[seat.agent], not self._in_progress, info
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
-
-    def __reduce__(self) -> Any:
-        begun = None if self._replies is None else (self.seed, self._given, self._replies)
-        return _restore, (self._arguments, begun)
 
     def _apply_message(self, seat: TextSeat, text: str) -> tuple[str, int]:
         said = seat.client.clip_message(read_message(text), MESSAGE_LENGTH)
@@ -318,12 +307,6 @@ class TextGame:
         most = counts[1].asked - counts[0].right
         return (counts[1].right - counts[0].right) / max(1, most)
 
-    def _reward(self, gain: float) -> float:
-        if self.normalised or self.reward == "change_f1":
-            return gain
-        begun = intersection_counts(self.start, self.target, invariant=self.invariant)
-        return round(gain * max(1, begun.asked - begun.right))
-
     def _sample_task(self, rng: np.random.Generator) -> Task:
         if isinstance(self._tasks, TaskSource):
             return sample_task(self._tasks, rng)
@@ -357,7 +340,7 @@ class TextGame:
                 seat=seat.place,
             )
         seen |= {"agentPos": self.pose, "inventory": seat.stock - seat.used}
-        if client.settings.view == "picture":
+        if self.view == "own":
             from iglu_marl.rendering.painter import Painter
 
             x, y, z, pitch, yaw = self.pose
@@ -393,16 +376,6 @@ def edits_of(before: BlockGrid, after: BlockGrid) -> list[Edit]:
     return found
 
 
-def _restore(arguments: dict[str, Any], begun: tuple[int, Any, list[str]] | None) -> TextGame:
-    game = TextGame(**arguments)
-    if begun is not None:
-        seed, task, replies = begun
-        game.reset(seed, task)
-        for reply in replies:
-            game.step(reply)
-    return game
-
-
 def _reply_text(reply: Any) -> str:
     if isinstance(reply, str):
         return reply
@@ -413,7 +386,7 @@ def _reply_text(reply: Any) -> str:
     if isinstance(reply, Sequence) and all(isinstance(edit, Edit) for edit in reply):
         return order_text(reply)
     if isinstance(reply, Sequence) and all(isinstance(edit, Mapping) for edit in reply):
-        return json.dumps([dict(edit) for edit in reply])
+        return json.dumps({"edits": [dict(edit) for edit in reply]})
     raise ConfigError(f"a reply is {reply!r:.80}, expected a text, a message, an order or a list of edits")
 
 

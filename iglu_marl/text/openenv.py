@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from openenv.core import GenericEnvClient
 from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app
 from pydantic import BaseModel, Field
 
@@ -114,25 +113,3 @@ def create_app(*, sessions: int = SESSIONS, **options: Any) -> Any:
         lambda: GameEnvironment(**options), ACTIONS[first.role], GameObservation, max_concurrent_envs=sessions,
         env_name="iglu_marl",
     )  # fmt: skip
-
-
-class RemoteGame:
-    """A game on a server, with `reset` and `step` of a `TextGame`. address: http://host:port."""
-
-    def __init__(self, address: str) -> None:
-        self._client = GenericEnvClient(base_url=address).sync()
-
-    def reset(self, seed: int) -> list[ChatMessage]:
-        """Start a game, and return its first chat."""
-        messages: list[ChatMessage] = self._client.reset(seed=seed).observation["messages"]
-        return messages
-
-    def step(self, reply: dict[str, Any]) -> tuple[list[ChatMessage], float, bool, dict[str, Any]]:
-        """Take a reply, and return (messages, reward, done, info)."""
-        found = self._client.step(reply)
-        info = dict(found.observation)
-        return info.pop("messages"), float(found.reward or 0.0), found.done, info
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._client.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.agents.llm.decision import ModelClient
-from iglu_marl.agents.llm.messages import ChatRequest, Reply
 from iglu_marl.agents.llm.seat import TeamSeat
 from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid
@@ -18,27 +17,6 @@ from iglu_marl.game.knowledge import Parts
 
 if TYPE_CHECKING:
     from iglu_marl.text.game import TextGame
-
-
-class NoBackend:
-    """A backend without a model: replies are passed to `step`."""
-
-    sees_pictures = True
-
-    def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
-        """Raise: there is no model."""
-        raise NotImplementedError
-
-    def fits(self, request: ChatRequest) -> bool:
-        """Return True."""
-        return True
-
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return 0."""
-        return 0.0
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 class TextSeat:
@@ -55,7 +33,7 @@ class TextSeat:
     @cached_property
     def client(self) -> ModelClient:
         """Its prompts and failures."""
-        return ModelClient(self.role, self._settings, NoBackend(), self._answers)
+        return ModelClient(self.role, self._settings, None, self._answers)
 
     def begin(self, seed: int) -> None:
         """Start an episode."""

@@ -25,12 +25,12 @@ OVER = "The game is over."
 class _Environment:
     _role: Role
 
-    def __init__(self, game: Any = None, other: Answer | None = None, **options: Any) -> None:
-        if options.get("view") == "picture":
-            raise ConfigError("view is 'picture', expected a text: tools of TRL return no pictures")
+    def __init__(self, other: Answer | None = None, **options: Any) -> None:
+        if options.get("view") == "own":
+            raise ConfigError("view is 'own', expected a text: tools of TRL return no pictures")
         role = self._role.value if other is None else "both"
         own = {**options, "role": role, "observations": "delta", "answers": "tools"}
-        self._game = TextGame(**own) if game is None else game
+        self._game = TextGame(**own)
         self._other, self._others_chat = other, list[ChatMessage]()
         self._earned, self._over = 0.0, True
 
@@ -66,7 +66,6 @@ class BuilderEnvironment(_Environment):
     """The model builds.
 
     Args:
-        game: a `RemoteGame` with "delta" and "tools".
         other: replies to the chats of the architect instead of a partner: another model, which may learn by an
             `ArchitectEnvironment` in turn.
         options: those of `TextGame`.
@@ -90,7 +89,7 @@ class BuilderEnvironment(_Environment):
 
 
 class ArchitectEnvironment(_Environment):
-    """The model instructs a builder. game, other, options: as of `BuilderEnvironment`."""
+    """The model instructs a builder. other, options: as of `BuilderEnvironment`."""
 
     _role = Role.ARCHITECT
 
@@ -108,23 +107,12 @@ class ArchitectEnvironment(_Environment):
 
 
 def rows(
-    seeds: Iterable[int],
-    environment: type[_Environment] = BuilderEnvironment,
-    *,
-    smallest_first: bool = False,
-    **options: Any,
+    seeds: Iterable[int], environment: type[_Environment] = BuilderEnvironment, **options: Any
 ) -> list[dict[str, Any]]:
     """Return rows of a dataset, one per game: `prompt` (the rules, and a place for the text of `reset`) and `seed`.
 
-    smallest_first: a curriculum, in the order of the number of blocks to change. options: those of the environment, on
-    which its rules depend.
+    options: those of the environment, on which its rules depend.
     """
     game = environment(**{**options, "other": None})._game
     rules = game.reset(0)[0]
-
-    def size(seed: int) -> int:
-        game.reset(seed)
-        return int((game.start != game.target).sum())
-
-    order = sorted(seeds, key=size) if smallest_first else seeds
-    return [{"prompt": [rules, {"role": "user", "content": ""}], "seed": seed} for seed in order]
+    return [{"prompt": [rules, {"role": "user", "content": ""}], "seed": seed} for seed in seeds]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-import itertools
 import json
 import os
 import pickle
@@ -24,8 +23,8 @@ from talkers import Speaker
 
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Pose, Role, Task, Utterance, evaluate
-from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
-from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, reading, world_text
+from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, agents_for
+from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, reading
 from iglu_marl.agents.llm.architect import examples as architect_examples
 from iglu_marl.agents.llm.budget import Budget, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
@@ -108,15 +107,6 @@ def test_token_chat_carries_the_same_game() -> None:
     assert iglu_marl.play(env, agents, seed=0).completed
     assert "ground" in backend.requests[0].messages[0].text.split("any other word is lost")[1]
     assert agents["architect"].stats.parse_failures == 0
-
-
-def test_the_scripted_ones_understand_and_are_understood() -> None:
-    backend = ScriptedBackend()
-    env = game()
-    builder = ScriptedBuilder.for_env(env)
-    assert iglu_marl.play(env, {**pair(env, backend), "builder": builder}, seed=0).completed
-    architect = ScriptedArchitect.for_env(env)
-    assert iglu_marl.play(env, {**pair(env, backend), "architect": architect}, seed=0).completed
 
 
 def test_everything_follows_from_the_seed() -> None:
@@ -278,59 +268,26 @@ def test_the_architect_is_shown_what_it_observes_and_nothing_else() -> None:
         agent.act({"dialog": "", "target_view": np.zeros((4, 4, 3), np.uint8)})
 
 
-def test_pictures_of_target_and_build() -> None:
+def test_pictures_that_are_observed() -> None:
     backend = ScriptedBackend(lambda _: "Place a red block.")
-    settings = LLMSettings(model="own", view="picture", endpoint="http://127.0.0.1:1/v1", pictures=True)
-    env, seen = architect_seen()
+    settings = LLMSettings(model="own", endpoint="http://127.0.0.1:1/v1", pictures=True)
+    env, seen = architect_seen(architect_sees=("target_view", "dialog"))
     agent = LLMArchitect.for_env(env, backend=backend, settings=settings)
     agent.reset(Role.ARCHITECT, 0)
     agent.act(seen)
     message = backend.requests[0].messages[1]
-    assert "Picture 1 shows it twice" in message.text
-    assert "Picture 2 shows it twice" in message.text
-    shown = [np.asarray(Image.open(io.BytesIO(picture))) for picture in message.pictures]
-    assert [picture.shape for picture in shown] == [(512, 1024, 3)] * 2
-    assert (shown[0] != shown[1]).any()
-    env, seen = architect_seen(architect_sees=("target_view", "dialog"))
-    agent.reset(Role.ARCHITECT, 0)
-    agent.act(seen)
-    (picture,) = backend.requests[1].messages[1].pictures
+    (picture,) = message.pictures
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(picture))), seen["target_view"])
+    assert "TARGET\nSee picture 1." in message.text
     builder = LLMBuilder.for_env(env, backend=backend, settings=settings)
     builder.reset(Role.BUILDER, 0)
-    builder.act({**hearing("Hello"), "grid": EMPTY})
-    assert len(backend.requests[2].messages[1].pictures) == 1
-    builder.reset(Role.BUILDER, 0)
-    builder.act({**hearing("Hello"), "grid": EMPTY, "pov": np.full((4, 6, 3), 9, np.uint8)})
-    _, eyes = backend.requests[-1].messages[1].pictures
+    builder.act({**hearing("Hello"), "pov": np.full((4, 6, 3), 9, np.uint8)})
+    (eyes,) = backend.requests[-1].messages[1].pictures
     assert np.asarray(Image.open(io.BytesIO(eyes))).tolist() == np.full((4, 6, 3), 9).tolist()
-    assert "Picture 2 shows what you see now" in backend.requests[-1].messages[1].text
+    assert "(no blocks)\nPicture 1 shows what you see now" in backend.requests[-1].messages[1].text
     backend.sees_pictures = False  # type: ignore[misc]
     with pytest.raises(AgentError, match="reads text only"):
         LLMArchitect(settings, backend=backend)
-
-
-def test_a_prompt_with_pictures_holds_no_position_of_the_target() -> None:
-    settings = {"model": "own", "view": "picture", "endpoint": "http://127.0.0.1:1/v1", "pictures": True}
-    env, seen = architect_seen()
-    for changes, shown in (("hidden", False), ("shown", True)):
-        backend = ScriptedBackend(lambda _: "Place a red block.")
-        agent = LLMArchitect.for_env(env, backend=backend, settings=LLMSettings(**settings, changes=changes))
-        agent.reset(Role.ARCHITECT, 0)
-        agent.act(seen)
-        told = backend.requests[0].messages[1].text
-        assert ("STILL TO DO" in told) == shown
-        assert bool(re.search(r"\d (?:blocks? )?(?:east|west|north|south)|height \d", told)) == shown
-        assert not any(name in told for name in ("red", "blue", "green")) or shown
-
-
-def test_the_shorter_view() -> None:
-    one, wall = blocks_to_grid([(2, -1, -3, 6)]), np.ones((9, 11, 11), np.int8)
-    for grid in (one, wall):
-        views = {view: world_text.describe_build(grid, view) for view in ("layers", "coordinates", "auto")}
-        assert views["auto"] == min(views["layers"], views["coordinates"], key=len)
-    assert world_text.describe_build(one, "auto") == "red: 2 east, 3 north, height 1"
-    assert "height 9:" in world_text.describe_build(wall, "auto")
 
 
 def test_the_prompt_of_the_builder_lists_its_actions_by_message() -> None:
@@ -358,17 +315,6 @@ def test_the_prompt_of_the_builder_lists_its_actions_by_message() -> None:
     assert dialogues[3][0] == dialogues[1][0], "what stands there stays: prompts begin alike"
 
 
-def test_prompts_begin_with_what_stays() -> None:
-    prompts: list[str] = []
-    env = game()
-    backend = ScriptedBackend(lambda chat: prompts.append(chat[1]["content"]) or obedient(chat))  # type: ignore[func-returns-value]
-    iglu_marl.play(env, {**pair(env, backend), "builder": ScriptedBuilder.for_env(env)}, seed=0)
-    for one, other in itertools.pairwise(prompts):
-        dialogue = one.partition("BUILD NOW")[0].replace("(nothing has been said)", "").rstrip()
-        assert other.startswith(dialogue)
-        assert "TARGET" in dialogue
-
-
 def test_examples_of_the_architect_are_those_of_the_grammar() -> None:
     for line in architect_examples().splitlines():
         assert render(parse(line.strip())) == line.strip()
@@ -384,23 +330,16 @@ def channels(*parts: str) -> str:
     ("reply", "said"),
     [
         ("Place a red block.", "Place a red block."),
-        ('  "Place a red block."\n\nBecause it is missing.', "Place a red block."),
-        ("<think>Hm, the\nred one?</think>\n<Architect> Place it.", "Place it."),
-        ("Architect: Place it.", "Place it."),
+        ("<think>Hm, the\nred one?</think>\nPlace it.", "Place it."),
         ("```\nPlace it.\n```", "Place it."),
         ("**Place it.**", "Place it."),
-        ("**Message: Place it.**", "Place it."),
         ("**Message to the builder**: Place it.", "Place it."),
         ("Sure! Here is the next message:\n\nPlace it.\n\nGood luck!", "Place it. Good luck!"),
         ("1. Place it.\n2. A red one.\n\n- And this.", "Place it. A red one. And this."),
-        ("Sure!\nHere's my next message to the builder:\n> Place it.", "Place it."),
-        ("Okay, here is what to say:\n```\nPlace it.\n```", "Place it."),
-        ('### Next instruction\n"Place it."', "Place it."),
         ("Here is the next message: WAIT", ""),
         ('{"say": "Message: Place it."}', "Place it."),
         ("Great! Now place it.", "Great! Now place it."),
         ("The next block: place it here.", "The next block: place it here."),
-        ("Well, the red one is missing.\n" * 3000 + "\nPlace it.", "Place it."),
         ("wait.", ""),
         ("Wait for me, then place it.", "Wait for me, then place it."),
         ("Okay, a red row.\n</think>\n\nPlace it.", "Place it."),
@@ -408,12 +347,8 @@ def channels(*parts: str) -> str:
         (channels("analysis", "Red?", "final", "Place it.") + "<|return|>", "Place it."),
         (channels("final <|constrain|>text", "Place it."), "Place it."),
         ("x" * 200_000 + "</think>Place it.", "Place it."),
-        ('Perhaps {"say": "No."}. Rather: ```json\n{"say": "Place\\u202e\\n it."}\n```', "Place it."),
         ('{"say": ""}', ""),
-        ("analysisThe red one?assistantfinalPlace it.", "Place it."),
         ("◁think▷Red?◁/think▷Place it.", "Place it."),
-        ("<think>Red?</think><answer>\nPlace it.\n</answer>", "Place it."),
-        ("<|begin_of_thought|>a<|end_of_thought|><|begin_of_solution|>b<|end_of_solution|>", "b"),
         ("\x1bP\u202elace\x07 \u2066it\u2069.\ud800", "Place it.\ufffd"),
     ],
 )
@@ -432,8 +367,6 @@ def test_messages_are_read(reply: str, said: str) -> None:
         "Hm.</think><think>Place it.",
         channels("analysis", "Place it."),
         channels("analysis", "Place it.", "final", ""),
-        "analysis<|message|>Place it.",
-        "analysisThe red one is missing.",
     ],
 )
 def test_a_message_that_is_none(reply: str) -> None:
@@ -517,31 +450,15 @@ RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
     "reply",
     [
         '{"edits": [{"action": "place", "color": "red", "east": 2, "north": 3, "height": 1}]}',
-        'Sure!\n```json\n{"edits": [{"action": "place", "color": "Red", "east": "2", "north": 3.0, "height": 1}],'
+        'Sure!\n```json\n{"edits": [{"action": "place", "color": "Red", "east": 2, "north": 3.0, "height": 1}],'
         ' "say": null}\n```\nDone.',
-        '<think>{"edits": [1]}</think>{"edits": [{"action": "place", "colour": "red", "x": 2, "y": -1, "z": -3}]}',
+        '<think>{"edits": [1]}</think>' + RIGHT_ONE,
         '{not json} {"a": 1} {"edits": [{"action": "PLACE", "color": "red", "east": 2, "north": 3, "height": 1}]}',
-        "- Place red block at (2, 3, 1).",
         f"{WRONG_ONE}\n</think>\n{RIGHT_ONE}",
         channels("analysis", WRONG_ONE, "final <|constrain|>json", RIGHT_ONE),
-        f"First {WRONG_ONE}, but no: {RIGHT_ONE} That is it.",
-        f"First\n```json\n{WRONG_ONE}\n```\nBut no:\n```json\n{RIGHT_ONE}\n```\n",
         f"{RIGHT_ONE}\n{RIGHT_ONE}",
-        json.dumps(json.loads(RIGHT_ONE)["edits"]),
-        json.dumps(json.loads(RIGHT_ONE)["edits"][0]),
         f"[{RIGHT_ONE}]",
-        f"<think>{WRONG_ONE}</think><answer>{RIGHT_ONE}</answer>",
-        f"analysis{WRONG_ONE}assistantfinal{RIGHT_ONE}",
         "\ufeff" + RIGHT_ONE.replace("red", "r\u202eed"),
-        '{"edits": [{"action": oops}]} I mean: ' + RIGHT_ONE,
-        f"Is it {WRONG_ONE}? It may be [2, 3, 1]. " * 200 + f"\nSo: {RIGHT_ONE}",
-        f"{WRONG_ONE} or rather " + "{" * 300 + RIGHT_ONE,
-        f"{RIGHT_ONE}\nFor example, a blue one would be {WRONG_ONE}.",
-        f"```json\n{RIGHT_ONE}\n```\nAn example of another reply:\n```json\n{WRONG_ONE}\n```",
-        f"For example {WRONG_ONE}. Here it is {RIGHT_ONE}",
-        f"{RIGHT_ONE}\nThis has the form of your example: {WRONG_ONE}",
-        f"{RIGHT_ONE}\nThe rules say, as in the prompt,\n```json\n{WRONG_ONE}\n```\n",
-        f"{RIGHT_ONE}\nYou wrote:\n> {WRONG_ONE}",
         edits(("air", 0, 0, 1), ("red", 2, 3, 1), ("air", 1, 1, 1)),
         edits(("red", 2, 3, 1), ("blue", 0, 0, 1), ("air", 0, 0, 1)),
     ],
@@ -606,7 +523,9 @@ BAD = {
     '{"edits": [{"action": "place", "color": "red", "east": 1e999, "north": 0, "height": 1}]}': "inf",
     '{"edits": [{"action": "place", "color": "red", "east": 0.5, "north": 0, "height": 1}]}': "0.5",
     '{"edits": [{"action": "remove", "east": 0, "north": 0, "height": 1}]}': "no block to remove at centre, height 1",
-    f"{RIGHT_ONE} is not the example {WRONG_ONE}": "several JSON objects",
+    f"First {WRONG_ONE}, but no: {RIGHT_ONE} That is it.": "several JSON objects",
+    f"{RIGHT_ONE}\nFor example, a blue one would be {WRONG_ONE}.": "several JSON objects",
+    json.dumps(json.loads(RIGHT_ONE)["edits"]): 'no JSON object with "edits"',
     edits(*[("red", 0, 0, 1)] * 6): "at most 5",
     '{"edits": ' + "[" * 20_000: "could not be read",
     "{" * 100_000: "no JSON object",
@@ -615,8 +534,8 @@ BAD = {
     f"{WRONG_ONE}\n{RIGHT_ONE}": "several JSON objects",
     '{"edits": [{"action": "place" "color": "red"}]}': "Expecting ',' delimiter at line 1, column 31",
     RIGHT_ONE.partition(', "say"')[0]: "Expecting ',' delimiter at line 1, column 84",
-    f"{WRONG_ONE} or rather {RIGHT_ONE[:-1]}": "last JSON object could not be read",
-    f"{WRONG_ONE} or rather " + '{"a"' * 600 + RIGHT_ONE: "last JSON object could not be read",
+    f"{WRONG_ONE} or rather {RIGHT_ONE[:-1]}": "could not be read",
+    f"{WRONG_ONE} or rather " + '{"a"' * 600 + RIGHT_ONE: "too many brackets",
 }
 
 
@@ -913,7 +832,6 @@ def test_the_oldest_words_are_forgotten_first() -> None:
     assert "Word 099" in text
     assert "Word 000" not in text
     assert len(text) < 1600
-    assert 100 > agent.stats.forgotten > 60
     agent = LLMArchitect.for_env(env, backend=backend, settings=LLMSettings(model="own", history=0))
     agent.reset(Role.ARCHITECT, 0)
     agent.act({**seen, "dialog": "<Builder> Word."})
@@ -939,32 +857,33 @@ def test_the_transcript_holds_prompts_replies_and_acts(tmp_path: Path) -> None:
 
 
 def test_a_budget_is_kept_to_the_token() -> None:
-    budget = Budget(100, 0.0)
+    budget = Budget(LLMSettings("m", max_total_tokens=100))
     assert budget.reserve(TokenCount(60, 40))
     assert not budget.reserve(TokenCount(1, 0))
     budget.settle(TokenCount(60, 40), TokenCount(50, 10))
     assert budget.spent == (50, 10)
     assert not budget.reserve(TokenCount(40, 1))
     assert budget.reserve(TokenCount(40, 0))
-    money = Budget(0, 1.0, prompt_price=1.0, completion_price=2.0)
+    money = Budget(LLMSettings("m", max_cost=1.0, prompt_price=1.0, reply_price=2.0))
     assert money.reserve(TokenCount(500_000, 250_000))
     assert not money.reserve(TokenCount(1, 0))
-    assert money.cost(TokenCount(1_000_000, 500_000)) == 2.0
+    assert money.settings.cost(1_000_000, 500_000) == 2.0
 
 
 def test_a_ledger_counts_over_runs_and_processes(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
-    first, second = (Budget(100, ledger=path) for _ in range(2))
+    settings = LLMSettings("m", max_total_tokens=100, ledger=str(path))
+    first, second = (Budget(settings) for _ in range(2))
     assert first.reserve(TokenCount(50, 0))
     assert not second.reserve(TokenCount(51, 0))
     assert second.reserve(TokenCount(50, 0))
     first.settle(TokenCount(50, 0), TokenCount(20, 0))
-    assert Budget(100, ledger=path).spent == (70, 0)
+    assert Budget(settings).spent == (70, 0)
     path.write_text("[]")
     with pytest.raises(ConfigError, match="no ledger"):
-        Budget(100, ledger=path)
+        Budget(settings)
     with pytest.raises(ConfigError, match="cannot be used"):
-        Budget(100, ledger=path / "deeper")
+        Budget(LLMSettings("m", ledger=str(path / "deeper")))
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -972,12 +891,12 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         LLMSettings.from_environment()
     for name, value in {
         "MODEL": "m", "ENDPOINT": "https://host/v1", "KEY": "secret", "TEMPERATURE": "0.5", "PICTURES": "true",
-        "STOP": '["a", "b"]', "EXTRA": '{"top_k": 3}', "RETRIES": "2",
+        "EXTRA": '{"top_k": 3}', "RETRIES": "2",
     }.items():  # fmt: skip
         monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
     found = LLMSettings.from_environment(retries=7)
     assert found == LLMSettings(
-        model="m", endpoint="https://host/v1", temperature=0.5, pictures=True, stop=("a", "b"),
+        model="m", endpoint="https://host/v1", temperature=0.5, pictures=True,
         extra={"top_k": 3}, retries=7,
     )  # fmt: skip
     assert "secret" not in repr(found)
@@ -1008,11 +927,10 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ({"temperature": float("nan")}, "temperature"),
         ({"temperature": True}, "temperature"),
         ({"reply_tokens": 1.5}, "an integer"),
-        ({"stop": (1,)}, "stop"),
         ({"extra": {"stream": True}}, "'stream'"),
         ({"extra": 3}, "extra"),
         ({"pictures": 1}, "True or False"),
-        ({"view": "picture"}, "pictures=True"),
+        ({"view": "picture"}, "expected one of layers"),
         ({"max_cost": 1.0}, "prices"),
         ({"endpoint": "ftp://host"}, "base address"),
         ({"endpoint": "https://[::1"}, "base address"),

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from requirements import require
 
@@ -18,11 +15,9 @@ from iglu_marl import AgentError, MissingExtraError, Role, Task
 from iglu_marl.agents import LLMArchitect, LLMBuilder
 from iglu_marl.agents.llm import ChatRequest, LLMSettings, RequestFailure
 from iglu_marl.agents.llm.backends import acquire_backend, make_backend, release_backend
-from iglu_marl.agents.llm.local import LocalBackend
 from iglu_marl.agents.llm.messages import Message
 from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.evaluation import evaluate
 
 pytestmark = pytest.mark.system
 
@@ -151,65 +146,7 @@ def test_both_roles_of_a_whole_game(chat: str, model: Path, kept: None) -> None:
     assert played[0] == played[1]
 
 
-def test_games_in_flight_share_batches(model: Path, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: list[int] = []
-    generate = LocalBackend._generate
-
-    def counted(self: Any, prompts: Any, seeds: Any) -> Any:
-        sizes.append(len(prompts))
-        return generate(self, prompts, seeds)
-
-    monkeypatch.setattr(LocalBackend, "_generate", counted)
-    settings = settings_for(model, temperature=0.8, batch_size=4)
-    assert LLMArchitect.games_at_once(settings) == 4
-    tasks = [Task("", blocks_to_grid([(x, -1, 0, 1 + x)]), task_id=str(x)) for x in range(4)]
-
-    def rows(at_once: int) -> list[dict[str, Any]]:
-        sizes.clear()
-        found = evaluate(
-            {"a": partial(LLMArchitect.for_env, settings=settings, patience=1)}, "careful", tasks,
-            controls="flying", config={"max_steps": 8}, concurrency=at_once, progress=False,
-        )  # fmt: skip
-        return [{name: value for name, value in row.items() if name != "seconds"} for row in found.rows]
-
-    together = rows(4)
-    assert max(sizes) > 1
-    assert len(sizes) < sum(sizes)
-    assert together == rows(1)
-    assert set(sizes) == {1}
-
-
-def test_every_waiting_agent_gets_the_failure(tmp_path: Path) -> None:
-    backend = make_backend(settings_for(tmp_path / "nothing"))
-    with ThreadPoolExecutor(3) as pool:
-        waiting = [pool.submit(backend.complete, [request]) for request in chats(3)]
-        for one in waiting:
-            with pytest.raises(AgentError, match="could not be loaded"):
-                one.result(60)
-
-
 # ---------------------------------------------------------------------------------------------------------- replies
-
-
-@pytest.mark.parametrize("more", [{}, {"temperature": 1.0}, {"temperature": 0.7, "top_p": 0.8}])
-def test_a_batch_gives_what_each_chat_alone_gives(more: dict[str, Any], model: Path) -> None:
-    backend = make_backend(settings_for(model, batch_size=3, **more))
-    requests = chats(7)
-    alone = [backend.complete([request])[0] for request in requests]
-    assert backend.complete(requests) == alone
-    assert [reply.text for reply in backend.complete(requests[::-1])] == [reply.text for reply in alone[::-1]]
-    assert len({reply.text for reply in alone}) > 1
-
-
-def test_a_reply_ends_before_a_stop(model: Path) -> None:
-    requests = chats(3)
-    whole = make_backend(settings_for(model)).complete(requests)
-    assert whole[0].cut
-    stop = next(letter for letter in whole[0].text[1:] if letter not in whole[0].text[:1] + " ")
-    stopped = make_backend(settings_for(model, stop=("never said", stop))).complete(requests)
-    assert stopped[0].text == whole[0].text.partition(stop)[0]
-    assert not stopped[0].cut
-    assert make_backend(settings_for(model, stop=("never said",))).complete(requests) == whole
 
 
 def test_draws_follow_from_the_seed_and_from_nothing_else(model: Path) -> None:
@@ -222,22 +159,6 @@ def test_draws_follow_from_the_seed_and_from_nothing_else(model: Path) -> None:
     assert texts[0] == texts[3]
     assert len(set(texts)) == 3
     assert torch.equal(before, torch.random.get_rng_state()), "no global generator"
-
-
-def test_draws_have_the_probabilities_of_the_model(model: Path) -> None:
-    import torch
-
-    from iglu_marl.agents.llm.local import _sampler
-
-    settings = settings_for(model, temperature=0.5)
-    scores = torch.log(torch.tensor([0.5, 0.3, 0.2, 0.0])).repeat(3000, 1)
-    drawn = _sampler(settings, range(3000))(None, scores).argmax(dim=1).numpy()
-    expected = np.array([0.25, 0.09, 0.04, 0.0]) / 0.38
-    counts = np.bincount(drawn, minlength=4) / 3000
-    assert np.abs(counts - expected).max() < 4 * np.sqrt(0.25 / 3000)
-    assert counts[3] == 0
-    nucleus = _sampler(settings_for(model, temperature=1.0, top_p=0.6), range(3000))(None, scores)
-    assert set(nucleus.argmax(dim=1).tolist()) == {0, 1}
 
 
 def test_replies_stop_at_their_limit_and_report_it(model: Path) -> None:
@@ -291,7 +212,7 @@ def test_the_length_of_the_context(model: Path) -> None:
 
 
 def test_a_budget_holds_for_local_models(model: Path) -> None:
-    backend = make_backend(settings_for(model, max_total_tokens=100, batch_size=2))
+    backend = make_backend(settings_for(model, max_total_tokens=100))
     replies = backend.complete(chats(10))
     spent = sum(reply.prompt_tokens + reply.completion_tokens for reply in replies)
     assert 0 < spent <= 100

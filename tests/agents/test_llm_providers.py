@@ -69,7 +69,7 @@ def gpt5(body: dict[str, Any], head: dict[str, str], path: str) -> Misbehaviour 
 
 def o_series(body: dict[str, Any], head: dict[str, str], path: str) -> Misbehaviour | None:
     """No sampling; the message alone names the parameter, and the thoughts come as a number only."""
-    for name in ("max_tokens", "top_p", "temperature", "seed"):
+    for name in ("max_tokens", "temperature", "seed"):
         if name in body:
             return fails(400, f"Unsupported value: '{name}' does not support 0.7 with this model.")
     usage = {**USAGE["usage"], "completion_tokens_details": {"reasoning_tokens": 40}}
@@ -88,17 +88,6 @@ def azure(body: dict[str, Any], head: dict[str, str], path: str) -> Misbehaviour
     if head.get("Api-Key") != KEY or "Authorization" in head:
         return fails(401, "Access denied due to invalid subscription key", code="401")
     return says({"choices": [], "prompt_filter_results": []}, HI, DONE)
-
-
-def claude(body: dict[str, Any], head: dict[str, str], path: str) -> Misbehaviour | None:
-    """Not both of temperature and top_p; no seed and no schema are heeded."""
-    if {"temperature", "top_p"} <= {*body}:
-        return fails(
-            400,
-            "`temperature` and `top_p` cannot both be specified for this model.",
-            type="invalid_request_error",
-        )
-    return None
 
 
 def gemini(body: dict[str, Any], head: dict[str, str], path: str) -> Misbehaviour | None:
@@ -154,12 +143,12 @@ def proxy(body: dict[str, Any], head: dict[str, str], path: str) -> Misbehaviour
 
 
 AZURE = {"path": "/openai/deployments/d?api-version=2024-10-21"}
-SAMPLED = {"temperature": 0.7, "top_p": 0.9}
+SAMPLED = {"temperature": 0.7}
 SERVERS: dict[str, tuple[Rule, dict[str, Any], tuple[str, ...]]] = {  # settings, and what is left out
     "gpt-5": (gpt5, {}, ("temperature",)),
-    "o-series": (o_series, SAMPLED, ("seed", "temperature", "top_p")),
+    "o-series": (o_series, SAMPLED, ("seed", "temperature")),
     "azure": (azure, AZURE, ()),
-    "claude": (claude, SAMPLED, ("top_p",)),
+    "claude": (lambda *_: None, SAMPLED, ()),
     "gemini": (gemini, SAMPLED, ("seed",)),
     "openrouter": (openrouter, {"headers": {"X-Title": "IGLU MARL"}}, ()),
     "vllm": (vllm, {"structured": True}, ()),

@@ -13,7 +13,7 @@ from requirements import shared_folder
 from iglu_marl.agents.llm.messages import Message
 from iglu_marl.benchmark.model_players import MUST_NOT_WIN, PLAYERS
 from iglu_marl.benchmark.model_tasks import without_color
-from iglu_marl.benchmark.model_texts import Symmetry, WrittenRequest, written_dialogues, written_requests
+from iglu_marl.benchmark.model_texts import Symmetry, written_dialogues, written_requests
 from iglu_marl.benchmark.models import LEVELS, GameRow, ModelLevel, estimate, find_level, outcome
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import in_zone
@@ -130,16 +130,6 @@ def test_each_round_asks_for_something(level: ModelLevel) -> None:
 def test_half_of_the_instructions_lack_something() -> None:
     asked = Counter(one.ask for n in range(30) for one in find_level("clarification").game(n).rounds)
     assert asked["needed"] == asked["needless"] == 60
-
-
-def test_the_two_requests_of_a_message_do_not_touch() -> None:
-    for number in range(40):
-        (one,) = find_level("requests").game(number).rounds
-        changed = {tuple(cell) for cell in np.argwhere(one.start != one.target).tolist()}
-        assert changed
-        assert len(one.text) > 40
-    texts = [find_level("requests").game(number).rounds[0].text for number in range(100)]
-    assert len(set(texts)) == 100
 
 
 def test_points_of_view_are_balanced_and_matter() -> None:
@@ -292,12 +282,3 @@ def test_what_people_asked_for_is_played_where_it_is(monkeypatch: pytest.MonkeyP
     rows = played("people", "oracle", 20)
     assert all(row.success for row in rows)
     assert len({row.unit for row in rows}) > 1
-
-
-def test_requests_have_colours_of_blocks_and_text() -> None:
-    one = WrittenRequest("", "A red block, not a blue one", {}, {(0, -1, 0): 6})
-    assert one.colors == {1, 6}
-    assert not one.is_relative
-    made: Any = one._replace(start={(0, -1, 1): 2})
-    assert made.is_relative
-    assert made.shifted(1, -1).start == {(1, -1, 0): 2}

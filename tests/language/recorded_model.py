@@ -60,9 +60,6 @@ class RecordedModel:
     def fits(self, request: ChatRequest) -> bool:
         return True
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        return 0.0
-
     def close(self) -> None:
         pass
 

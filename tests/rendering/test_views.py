@@ -22,7 +22,6 @@ from iglu_marl.rendering import (
     write_png,
     write_video,
 )
-from iglu_marl.rendering.axes import axes_view
 from iglu_marl.rendering.orbit import BACKGROUND
 from iglu_marl.rendering.sheets import gallery
 from iglu_marl.rendering.ui import widgets
@@ -127,7 +126,6 @@ RECORDED = {
     "top": ("1b5e88b3", lambda: top_view(TARGET)),
     "top, wide": ("38e35e52", lambda: top_view(BUILD, size=(100, 300))),
     "layers": ("ad9b1a14", lambda: layers_view(TARGET, size=(300, 500))),
-    "axes": ("d6bf9aed", lambda: axes_view(TARGET + blocks_to_grid([(-3, 2, -2, 5)]))),
     "sheet": ("6e9d4011", lambda: contact_sheet(TARGET, title="Title")),
     "gallery": (
         "00180613",

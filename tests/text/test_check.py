@@ -70,17 +70,6 @@ def test_a_builder_is_advised_by_what_it_builds(wrong: int, shares: list[float],
     assert checked.stats.requests == COUNT + COUNT * shares[1]
 
 
-def test_a_model_that_often_does_nothing_helps_the_grammar() -> None:
-    shares = [[0.5, 0.1, 0, 0.4], [0.1, 0.2, 0, 0.7], [0.55, 0.2, 0, 0.25]]
-    players = ("the model", "the grammar", "as a reader")
-    rows = {
-        name: dict(zip(check.OUTCOMES, row, strict=True)) for name, row in zip(players, shares, strict=True)
-    }
-    assert "as a reader" in check.advise_builder(rows)
-    rows["as a reader"]["wrong"] = 0.21
-    assert "do not use it" in check.advise_builder(rows)
-
-
 def test_an_architect_is_advised_by_who_reads_it() -> None:
     with llm_server(lambda messages: "Place a red block on the ground, at the centre.") as server:
         checked = check.check_model(settings_for(server.url), "architect", 2)

@@ -1,25 +1,20 @@
-"""Datasets of prompts: records whose answers are right, rewards of any other, transcripts with their outcomes."""
+"""Datasets of prompts: records whose answers are right, and rewards of any other."""
 
 from __future__ import annotations
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import Misbehaviour, llm_server
 
-from iglu_marl import Task, evaluate
-from iglu_marl.agents import LLMArchitect, LLMBuilder
-from iglu_marl.agents.llm import LLMSettings
 from iglu_marl.cli import main
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.data.splits import Split
 from iglu_marl.text import message_reward, order_reward, rewards
-from iglu_marl.text.export import generated_records, transcript_records, write_dataset
+from iglu_marl.text.export import generated_records, write_dataset
 
 RED = '{"edits": [{"action": "place", "color": "red", "east": 2, "north": 3, "height": 1}]}'
 BLOCKS = [[2, -1, -3, 6], [2, 0, -3, 1]]
@@ -102,45 +97,6 @@ def test_the_command_writes_a_dataset_by_splits(
     )
     assert run(monkeypatch, *words) == 0
     assert {record["split"] for record in records_in(tmp_path / "new")} == {"train"}
-    assert run(monkeypatch, "transcript", "-o", str(tmp_path / "none")) == 2
-    assert "--transcript is missing" in capsys.readouterr().err
     with pytest.raises(DataError, match="no records"):
         write_dataset([], tmp_path / "empty", {})
     assert not (tmp_path / "empty").exists()
-
-
-def test_transcripts_of_an_evaluation_have_its_outcomes(tmp_path: Path) -> None:
-    tasks = [
-        Task("", blocks_to_grid([tuple(block) for block in BLOCKS[:n]]), task_id=f"t{n}") for n in (1, 2)
-    ]
-    with llm_server() as server:
-        server.plan = [Misbehaviour(text="{}")] * 2
-        settings = LLMSettings(
-            model="m",
-            endpoint=server.url,
-            cache="off",
-            transcript=str(tmp_path / "chats.jsonl"),
-            changes="shown",
-            reply_tokens=100,
-        )
-        evaluate(
-            {"a": partial(LLMArchitect.for_env, settings=settings)},
-            {"b": partial(LLMBuilder.for_env, settings=settings)},
-            tasks,
-            controls="flying", episodes=2, output=tmp_path / "out", progress=False, config={"max_steps": 200},
-        )  # fmt: skip
-    found = list(transcript_records(tmp_path / "chats.jsonl", tmp_path / "out" / "games.jsonl"))
-    assert len(found) == len(server.seen)
-    assert {record["role"] for record in found} == {"architect", "builder"}
-    assert {record["outcome"]["task"] for record in found} == {"t1", "t2"}
-    assert {record["outcome"]["episode"] for record in found} == {0, 1}
-    assert not all(record["readable"] for record in found)
-    assert all(record["outcome"]["completed"] for record in found if record["readable"])
-    for record in found:
-        if record["role"] == "builder" and record["readable"]:
-            asked = record["prompt"][1]["content"]
-            assert ("t2" == record["outcome"]["task"]) or "Place a blue" not in asked
-    assert len(list(transcript_records(tmp_path / "chats.jsonl"))) == len(found)
-    (tmp_path / "chats.jsonl").write_text("{}\n")
-    with pytest.raises(DataError, match="line 1"):
-        list(transcript_records(tmp_path / "chats.jsonl"))
