@@ -1036,7 +1036,7 @@ def test_many_games_are_in_flight_and_are_the_same_games() -> None:
         settings = settings_for(server, cache="off", concurrency=more.pop("allowed", 6))
         agents = {
             "architects": {"a": partial(LLMArchitect.for_env, settings=settings)},
-            "builders": ["careful"],
+            "builders": ["scripted"],
         }
         options = {"episodes": 2, "controls": "flying", "config": {"max_steps": 300}, "progress": False}
         return evaluate(**agents, tasks=tasks, **options, **more)
@@ -1060,7 +1060,7 @@ def test_an_error_ends_all_games_in_flight_and_what_was_done_is_kept(tmp_path: P
     with llm_server() as server:
         settings = settings_for(server, cache="off", concurrency=4)
         agents: dict[str, Any] = {
-            "architects": {"a": partial(LLMArchitect.for_env, settings=settings)}, "builders": "careful"
+            "architects": {"a": partial(LLMArchitect.for_env, settings=settings)}, "builders": "scripted"
         }  # fmt: skip
         options: dict[str, Any] = {"controls": "flying", "progress": False, "output": tmp_path, "episodes": 4}
         server.plan = [Misbehaviour(stall_s=0.02)] * 8

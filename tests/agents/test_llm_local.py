@@ -167,7 +167,7 @@ def test_games_in_flight_share_batches(model: Path, kept: None, monkeypatch: pyt
     def rows(at_once: int) -> list[dict[str, Any]]:
         sizes.clear()
         found = evaluate(
-            {"a": partial(LLMArchitect.for_env, settings=settings, patience=1)}, "careful", tasks,
+            {"a": partial(LLMArchitect.for_env, settings=settings, patience=1)}, "scripted", tasks,
             controls="flying", config={"max_steps": 8}, concurrency=at_once, progress=False,
         )  # fmt: skip
         return [{name: value for name, value in row.items() if name != "seconds"} for row in found.rows]

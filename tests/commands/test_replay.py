@@ -171,7 +171,7 @@ def demo(*arguments: str) -> dict[str, Any]:
 
 
 def test_the_demo_takes_any_pair(tmp_path: Path) -> None:
-    told = demo("--architect", "talkative", "--builder", "oracle", "--task", "bridge", "-o", str(tmp_path))
+    told = demo("--architect", "vague", "--builder", "oracle", "--task", "bridge", "-o", str(tmp_path))
     assert (told["controls"], told["completed"], told["architect_turns"]) == ("walking", True, 1)
 
 
