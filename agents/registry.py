@@ -36,7 +36,6 @@ ARCHITECTS: dict[str, Any] = {
     "replay": ReplayArchitect,
     "scripted": ScriptedArchitect,
     "vague": VagueArchitect,
-    **zoo.in_role(Role.ARCHITECT),
 }
 BUILDERS: dict[str, Any] = {
     "hasty": HastyBuilder,
@@ -48,7 +47,7 @@ BUILDERS: dict[str, Any] = {
     "random": RandomBuilder,
     "scripted": ScriptedBuilder,
     "scripted-llm": AssistedBuilder,
-    **zoo.in_role(Role.BUILDER),
+    **zoo.builders(),
 }
 
 
