@@ -312,19 +312,6 @@ def test_architect_follows_a_target_that_changes() -> None:
     assert parse(person.says()) == CellEdit("place", (2, -1, 0), color=BLUE)
 
 
-def test_varied_wordings_all_mean_the_same() -> None:
-    target = grid_of(*((x, -1, 3, RED) for x in range(-3, 4)))
-    plain, varied = still_person(target), still_person(target, varied=True)
-    texts = []
-    for _ in range(7):
-        a, b = plain.says(), varied.says()
-        assert parse(a) == parse(b)
-        texts.append(a == b)
-        plain.obeys(a)
-        varied.obeys(b)
-    assert not all(texts)
-
-
 # --- the scripted builder -----------------------------------------------------------------------------------
 
 
