@@ -378,7 +378,7 @@ class TeamBuilder(BuilderBase):
         self.number, self._agents = number, config.agents
         held = config.inventories or {}
         self._able = [
-            {color for color in COLORS if held.get(builder, (1,) * 6)[color - 1]}
+            {int(color) for color in COLORS if held.get(builder, (1,) * 6)[color - 1]}
             for builder in config.agents[config.architects :]
         ]
         self._state = StateTracker(settings.controls, **self.game.only("can_yield", "select_and_place"))

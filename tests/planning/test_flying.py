@@ -11,10 +11,10 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
+from iglu_marl.planning.flying import kernels
 from iglu_marl.planning.flying.kernels import Weights
 from iglu_marl.planning.flying.search import shortest_flight
-from iglu_marl.planning.flying.successors import Successors
-from iglu_marl.planning.kernels import CAMERA_DEG
+from iglu_marl.planning.flying.successors import _ALLOWED, _AROUND, Successors
 from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import Problem
 
@@ -29,7 +29,42 @@ def clutter(seed: int, count: int = 18) -> np.ndarray:
 
 
 def test_camera_steps_are_those_of_the_controls() -> None:
-    assert CAMERA_DEG == CAMERA_STEP_DEG == Controls("flying").camera_limit
+    assert kernels.CAMERA_DEG == CAMERA_STEP_DEG == Controls("flying").camera_limit
+
+
+TURNS = [(45, 0, 1, 0), (100, 0, 1, 10), (350, 0, 1, 10), (45, 0, 2, 45), (100, 0, 2, 10)]
+TURNS += [(100, 0, 3, 100), (45, 0, 3, 135), (45, 0, 4, 225), (0, 0, 4, 180), (270, 3, 2, 90)]
+
+
+@pytest.mark.parametrize(("yaw", "begin", "size", "degrees"), TURNS)
+def test_turns_until_quadrants_are_seen(yaw: float, begin: int, size: int, degrees: float) -> None:
+    assert kernels.turn_to(float(yaw), begin, size) == pytest.approx(degrees)
+
+
+@pytest.mark.parametrize(("arc", "degrees"), [(0, 0), (4, 45), (8, 135), (12, 225)])
+def test_an_arc_costs_the_turn_to_it_and_the_cells_that_it_misses(arc: int, degrees: float) -> None:
+    """The yaw is 45; arcs of one to four quadrants from the first one on, all others miss many cells."""
+    counts, weights = np.full(kernels.ARCS, 99), Weights(side=0.5, short=2.2)
+    counts[arc] = 3
+    expected = 3 * 2.2 + 0.5 * degrees / kernels.CAMERA_DEG
+    assert kernels.side_price(405.0, counts, weights) == pytest.approx(expected)
+
+
+def test_from_which_sides_a_block_can_be_placed() -> None:
+    """Against what lies to the north, by one who looks north (quadrants 0 and 3), and what hangs on to that, too."""
+    cells = np.array([(0, 3, 1), (0, 3, 2), (0, 3, -1), (1, 4, 1), (4, 4, 4)])
+    grid = np.array(blocks_to_grid([(0, 3, 0, 1)]))
+    reached = kernels.sides(grid, cells, np.ones(5, bool), _AROUND, _ALLOWED)
+    short = (reached[:, None] >> np.arange(kernels.ARCS)) & 1 == 0
+    assert short[:, :4].tolist() == [
+        [False, True, True, False],
+        [False, True, True, False],
+        [True, False, False, True],
+        [True, True, True, False],  # diagonally, to the south-east: looking north-west
+        [True, True, True, True],  # it touches nothing
+    ]
+    assert short[:, 12].tolist() == [False] * 4 + [True]
+    assert (kernels.sides(grid, cells, np.zeros(5, bool), _AROUND, _ALLOWED) == kernels.ALL_ARCS).all()
 
 
 # --- offers -------------------------------------------------------------------------------------------------
@@ -52,7 +87,7 @@ def test_offers_come_out_as_promised() -> None:
                     assert new.steps == node.steps + offer.steps == len(new.actions())
                     np.testing.assert_array_equal(new.grid, offer.grid)
             node = next(new for new in nodes if new is not None)
-    assert kept > 0.9 * total > 90
+    assert kept > 0.95 * total > 100
 
 
 # --- plans --------------------------------------------------------------------------------------------------
@@ -63,7 +98,7 @@ SHAPES: dict[str, tuple[list[Block], int]] = {
     "tower": ([(0, y, -3, 3) for y in range(-1, 7)], 18),
     "table": (
         [(x, 1, z, 4) for x in (-1, 0, 1) for z in (-2, -3, -4)] + [(0, y, -3, 4) for y in (-1, 0)],
-        30,
+        28,
     ),
     "behind": ([(x, -1, 4, 5) for x in range(-1, 2)], 10),
     "around": ([(x, -1, z, 6) for x in range(-2, 3) for z in range(-2, 3) if max(abs(x), abs(z)) == 2], 19),

@@ -11,7 +11,15 @@ from iglu_marl.planning.flying.kernels import Weights
 from iglu_marl.planning.flying.successors import Node, Offer, Successors
 from iglu_marl.planning.problem import Problem, acts_between
 
-SEARCHES = (Weights(), Weights(mean=0.0), Weights(least=0.6), Weights(best_range=2.5))  # one after the other
+SEARCHES = (  # one after the other
+    Weights(side=0.3),
+    Weights(mean=0.1),
+    Weights(short=1.5, best_range=2.5),
+    Weights(),
+    Weights(least=0.6, side=0.8),
+    Weights(short=1.5),
+    Weights(mean=0.0),
+)
 BEAM_WIDTH = 12
 SAME_GRID = 4  # nodes kept per grid
 SAME_PARENT = 12  # nodes kept per parent

@@ -119,6 +119,19 @@ def _moves(yaw_deg: float, ways: Floats, number: int) -> Floats:
     return np.stack([back * goes + along, right * goes, ways[:, 3] * climbs], axis=1)
 
 
+def _allowed() -> Ints:
+    """Return for each neighbour the arcs (bits) into which the builder may look to place against it, int [26]."""
+    signs = [(1, -1), (1, 1), (-1, 1), (-1, -1)]  # of x and z of the gaze, by yaw quadrant
+    arcs = [{(begin + n) % 4 for n in range(size)} for size in (1, 2, 3) for begin in range(4)] + [
+        {0, 1, 2, 3}
+    ]
+    bits = []
+    for dx, _, dz in AROUND:
+        fits = {q for q, (sx, sz) in enumerate(signs) if dx * sx >= 0 and dz * sz >= 0}
+        bits.append(sum(1 << number for number, arc in enumerate(arcs) if arc & fits))
+    return np.array(bits)
+
+
 def _templates() -> tuple[Ints, Floats]:
     """Return the cells around a cell, int [k, 3], with points of the shared face, edge or corner, [k, 3]."""
     rows = []
@@ -132,6 +145,8 @@ def _templates() -> tuple[Ints, Floats]:
     return neighbours, points
 
 
+_AROUND = np.array(AROUND)
+_ALLOWED = _allowed()
 _NEIGHBOURS, _POINTS = _templates()
 _IS_FACE = np.abs(_NEIGHBOURS).sum(axis=1) == 1
 
@@ -187,6 +202,7 @@ class Successors:
     def _build_table(self, node: Node) -> tuple[list[Job], JobTable | None]:
         grid, desired = node.grid.copy(), self.problem.desired
         cells = cells_of(grid != desired)
+        missing = (grid == 0)[index_of(cells.T)]
         jobs = open_jobs(self.problem, grid, node.after["inventory"][0])
         if not jobs:
             return jobs, None
@@ -194,9 +210,10 @@ class Successors:
         own = np.array([numbers.get(job.cell, -1) for job in jobs])
         done = np.array([desired[index_of(job.cell)] == job.color for job in jobs])
         at, places = np.array([job.cell for job in jobs]), np.array([job.color != 0 for job in jobs])
-        left = len(cells) - done + (own < 0)  # a scaffold has to be removed later
-        base = kernels.ACT_PRICE * left + [job.penalty for job in jobs]
-        return jobs, JobTable(grid, at, places, cells, own, base, *_aims(jobs, grid))
+        base, counts = np.zeros(len(jobs)), np.zeros((len(jobs), kernels.ARCS), np.int64)
+        kernels.price_results(grid, cells, missing, at, own, done, _AROUND, _ALLOWED, base, counts)
+        base += [job.penalty for job in jobs]
+        return jobs, JobTable(grid, at, places, cells, own, base, counts, *_aims(jobs, grid))
 
     def offers(self, node: Node, weights: Weights) -> list[Offer]:
         """Return ways to do one of the jobs next."""
