@@ -18,9 +18,9 @@ from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.oracle import OracleBuilder
 from iglu_marl.agents.random import NothingBuilder, RandomArchitect, RandomBuilder
 from iglu_marl.agents.replay import ReplayArchitect
-from iglu_marl.agents.scripted import partners
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
+from iglu_marl.agents.scripted.partners import HastyBuilder, VagueArchitect
 from iglu_marl.agents.team import TeamArchitect, TeamBuilder, TeamOracle
 from iglu_marl.core.dialogue import role_of
 from iglu_marl.core.imports import imported
@@ -34,10 +34,10 @@ ARCHITECTS: dict[str, Any] = {
     "random": RandomArchitect,
     "replay": ReplayArchitect,
     "scripted": ScriptedArchitect,
-    **partners.ARCHITECTS,
-    **zoo.in_role(Role.ARCHITECT),
+    "vague": VagueArchitect,
 }
 BUILDERS: dict[str, Any] = {
+    "hasty": HastyBuilder,
     "human": "iglu_marl.web.human:HumanBuilder",
     "learned": LearnedBuilder,
     "llm": LLMBuilder,
@@ -46,8 +46,7 @@ BUILDERS: dict[str, Any] = {
     "random": RandomBuilder,
     "scripted": ScriptedBuilder,
     "scripted-llm": LLMBuilder,
-    **partners.BUILDERS,
-    **zoo.in_role(Role.BUILDER),
+    **zoo.builders(),
 }
 
 
@@ -74,11 +73,10 @@ def agents_for(
 
     Args:
         env: an environment of iglu_marl.
-        architect: "scripted", "random", "replay" (a recorded dialogue), "llm" (by environment variables),
-            or a name of `iglu_marl.agents.scripted.partners` or `iglu_marl.agents.learned.zoo`.
-        builder: "scripted", "learned", "oracle", "random", "nothing", "llm", or a name of the partners or the zoo. The
-            model of "learned" is the folder in IGLU_MARL_MODEL, or one of the zoo.
-            For further names see `find`.
+        architect: "scripted", "vague", "random", "replay" (a recorded dialogue), "llm" (by environment variables), or a
+            name of `iglu_marl.agents.learned.zoo`.
+        builder: "scripted", "hasty", "learned", "oracle", "random", "nothing", "llm", or a name of the zoo. The model
+            of "learned" is the folder in IGLU_MARL_MODEL, or one of the zoo. For further names see `find`.
         reader: who reads what the architect says, as of `seated`. Default: "model" if the builder is one.
 
     Raises:

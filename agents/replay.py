@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl import AgentError, Dialogue, Role, Subtasks, Task, maximal_intersection
+from iglu_marl import AgentError, Dialogue, Role, Task, maximal_intersection
 from iglu_marl.agents.scripted.dialogue_tracker import SHOW_ARCHITECT, require_entry
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Settings, check_pair
 from iglu_marl.core.task import of_task
@@ -28,12 +28,11 @@ class ReplayArchitect:
     The next turn starts when the world equals the recorded one (up to shift and rotation, if the task allows it), or
     after `patience` turns without a change of the world or the observed pose. The builder's utterances are not said.
 
-    Without `session` the utterances come from the task: the current and following turns of a progressive task, the
-    whole dialogue of a task with an empty start, or the current instruction. The agent is privileged: `play` gives it
+    The utterances come from the task: the current and following turns of a progressive task, the whole dialogue of a
+    task with an empty start, or the current instruction. The agent is privileged: `play` gives it
     the task. `turn` is the number of the current turn, and `finished` whether all is said.
 
     Args:
-        session: recorded turns; None = those of the task.
         message_length: characters of an utterance; longer ones are split.
         patience: turns without a change before the next turn starts.
 
@@ -44,20 +43,12 @@ class ReplayArchitect:
 
     privileged = True
 
-    def __init__(
-        self,
-        session: Subtasks | None = None,
-        *,
-        message_length: int = MESSAGE_CHARACTERS,
-        patience: int = PATIENCE,
-    ) -> None:
+    def __init__(self, *, message_length: int = MESSAGE_CHARACTERS, patience: int = PATIENCE) -> None:
         if message_length < 1 or patience < 1:
             raise AgentError(
                 f"message_length is {message_length} and patience {patience}, expected 1 or more"
             )
-        if session is not None and not isinstance(session, Subtasks):
-            raise AgentError(f"session is {session!r:.80}, expected a Subtasks")
-        self.session, self.message_length, self.patience = session, message_length, patience
+        self.message_length, self.patience = message_length, patience
         self._turns: list[_ScriptTurn] = []
         self._restart()
 
@@ -90,7 +81,7 @@ class ReplayArchitect:
 
     def check_task(self, task: Task) -> None:
         """Raise `AgentError` if a task has no recorded utterances of an architect."""
-        if not any(self._messages(words) for words, _ in _recorded_turns(self.session, task)):
+        if not any(self._messages(words) for words, _ in _recorded_turns(task)):
             raise AgentError(
                 "the task has no utterances of an architect, expected a recorded dialogue, as in the tasks "
                 f"'turns'{of_task(task.task_id)}"
@@ -103,8 +94,7 @@ class ReplayArchitect:
                 f"a ReplayArchitect plays the architect and needs the task, got {role} and {task!r:.60}"
             )
         self._turns = [
-            _ScriptTurn(self._messages(words), about)
-            for words, about in _recorded_turns(self.session, task.in_ids("iglu"))
+            _ScriptTurn(self._messages(words), about) for words, about in _recorded_turns(task.in_ids("iglu"))
         ]
         self._restart()
 
@@ -147,10 +137,8 @@ class ReplayArchitect:
         return tuple(messages)
 
 
-def _recorded_turns(session: Subtasks | None, task: Task) -> list[tuple[Dialogue, Task]]:
+def _recorded_turns(task: Task) -> list[tuple[Dialogue, Task]]:
     """Return the turns to say: dialogue and task of each."""
-    if session is not None:
-        return [(words, turn.in_ids("iglu")) for words, turn in zip(session.turns, session, strict=True)]
     if task.next_task is None and not task.start_grid.any():
         return [(Dialogue([utterance]), task) for utterance in task.dialogue if utterance.text] or [
             (Dialogue(), task)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Unpack
+from typing_extensions import Self
 
-from iglu_marl import AgentError, ConfigError, DialogueError, GridError, Pose, Role, Task
+from iglu_marl import AgentError, DialogueError, Pose, Role, Task
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.decomposition import decompose
 from iglu_marl.agents.scripted.dialogue_tracker import (
@@ -26,9 +26,7 @@ from iglu_marl.agents.scripted.dialogue_tracker import (
     require_entry,
 )
 from iglu_marl.agents.scripted.state_tracker import PLANNED_AS, StateTracker
-from iglu_marl.agents.settings import Options, Settings, check_pair
-from iglu_marl.core.arguments import as_count, check_option
-from iglu_marl.core.controls import ControlsName
+from iglu_marl.agents.settings import Settings, check_pair
 from iglu_marl.core.dialogue import speakers_of
 from iglu_marl.core.grid import (
     BLOCKS_PER_COLOR,
@@ -37,17 +35,15 @@ from iglu_marl.core.grid import (
     Cell,
     color_at,
     color_id,
-    in_zone,
     index_of,
 )
 from iglu_marl.core.observed import observed_grid
-from iglu_marl.game.config import MAX_AGENTS
 from iglu_marl.game.knowledge import SIDES, lines_of_sight
 from iglu_marl.game.seats import unwrap_game
 from iglu_marl.language import Context, DialogueAct, Failure, Instruction, outcomes, parse, render, say
 from iglu_marl.planning.feasibility import used_up
 from iglu_marl.planning.ordering import order_edits
-from iglu_marl.planning.problem import acts_between, planning_state
+from iglu_marl.planning.problem import planning_state
 from iglu_marl.planning.raycast import blocked_by_body
 from iglu_marl.planning.simulation import step
 from iglu_marl.planning.support import shuts_in, supported_cells
@@ -114,12 +110,8 @@ def largest_build(views: Views) -> Grid:
     Every structure with these views is a part of it (Kutulakos and Seitz, A Theory of Shape by Space Carving, 2000), so
     the views determine the structure only if it is this one. Blocks that no view shows have the color of most others.
 
-    views: int8 [9, 11] by side. Raises `ConfigError` for another side, `GridError` for another shape.
+    views: int8 [9, 11] by side.
     """
-    for side, view in views.items():
-        check_option("a side", side, SIDES)
-        if np.shape(view) != (9, 11):
-            raise GridError(f"the view of the side {side} has the shape {np.shape(view)}, expected (9, 11)")
     filled, colors = np.ones((9, 11, 11), bool), np.zeros((9, 11, 11), np.int8)
     for side, view in views.items():
         lines_of_sight(filled, side)[view == 0] = False
@@ -352,15 +344,10 @@ class TeamArchitect:
 def divide(edits: list[tuple[Cell, int]], able: list[set[int]]) -> dict[Cell, int]:
     """Return the builder of each edit: neighbouring blocks in equal shares, by who holds the color.
 
-    edits: cells and their new colors (0: air). able: the colors that each builder holds. Raises `ConfigError` without
-    builders, `GridError` for cells outside the zone.
+    edits: cells and their new colors (0: air). able: the colors that each builder holds.
     """
     if not edits:
         return {}
-    if not able:
-        raise ConfigError("able is [], expected the colors of each builder")
-    if odd := [cell for cell, _ in edits if not in_zone(*cell)]:
-        raise GridError(f"the cell {odd[0]!r:.80} of an edit is outside the zone")
     cells = np.array([cell for cell, _ in edits])
     axis = 0 if np.ptp(cells[:, 0]) >= np.ptp(cells[:, 2]) else 2
     loads, quota, owner = [0] * len(able), len(edits) / len(able), {}
@@ -383,60 +370,35 @@ class TeamBuilder(BuilderBase):
 
     It observes `dialog`, `agentPos`, `grid`, `others`, and best also `inventory`; make it with
     `for_seat(env, "builder_0")`. Subclasses with another `_read` read otherwise.
-
-    Args:
-        controls: any of the game but "cell".
-        number: of the builder.
-        builders: number of builders.
-        able: the colors that each builder holds at the start; None: all.
-        tracker: of the dialogue.
-        agents: names of all agents of the game it is made for; (): any.
-        options: fields of `iglu_marl.agents.settings.Settings`.
-
     """
 
-    def __init__(
-        self,
-        controls: ControlsName = "walking",
-        *,
-        number: int = 0,
-        builders: int = 1,
-        able: list[set[int]] | None = None,
-        tracker: DialogueTracker | None = None,
-        agents: tuple[str, ...] = (),
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(Settings(controls, **options))
-        if tracker is not None:
-            self._dialogue = tracker
-        self.number = number
-        self._agents = agents
-        self._able = able or [set(range(1, 7))] * as_count("builders", builders, 1, MAX_AGENTS)
-        self._state = StateTracker(controls, **self.game.only("can_yield", "select_and_place"))
+    def __init__(self, settings: Settings, config: Any, number: int) -> None:
+        super().__init__(settings)
+        self._dialogue = _tracker(settings, config)
+        self.number, self._agents = number, config.agents
+        held = config.inventories or {}
+        self._able = [
+            {int(color) for color in COLORS if held.get(builder, (1,) * 6)[color - 1]}
+            for builder in config.agents[config.architects :]
+        ]
+        self._state = StateTracker(settings.controls, **self.game.only("can_yield", "select_and_place"))
         self._forget(None)
 
     @property
     def _needed_seat(self) -> dict[str, Any]:
-        return {"name": f"builder_{self.number}", **({"agents": self._agents} if self._agents else {})}
+        return {"name": f"builder_{self.number}", "agents": self._agents}
 
     @classmethod
-    def for_seat(cls, env: Any, agent: str) -> TeamBuilder:
+    def for_seat(cls, env: Any, agent: str) -> Self:
         """Return the builder `agent` of a game. Raises `AgentError` for a chat without words."""
-        config = unwrap_game(env).config
         settings = Settings.in_words(env, cls.__name__) if cls.reads else Settings.of(env)
-        held = config.inventories or {}
-        able = [
-            {color for color in range(1, 7) if held.get(builder, (1,) * 6)[color - 1]}
-            for builder in config.agents[config.architects :]
-        ]
-        return cls(
-            **vars(settings),
-            number=int(agent.rpartition("_")[2]),
-            builders=config.builders,
-            able=able,
-            tracker=_tracker(settings, config),
-            agents=config.agents,
-        )
+        return cls(settings, unwrap_game(env).config, int(agent.rpartition("_")[2]))
+
+    @classmethod
+    def for_env(cls, env: Any, **options: Any) -> Self:
+        """Return the builder of a game. Raises `AgentError` for a game of a team, in which it needs a seat."""
+        check_pair(env, cls)
+        return cls.for_seat(env, "builder_0", **options)
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
@@ -678,10 +640,7 @@ class TeamBuilder(BuilderBase):
 
 
 class TeamOracle(TeamBuilder):
-    """A builder of a team that is given the target: a reference for how fast a team can build.
-
-    `bound` is a lower bound of the steps of the team: every step, each builder makes at most one edit.
-    """
+    """A builder of a team that is given the target: a reference for how fast a team can build."""
 
     privileged = True
     reads = ""
@@ -692,8 +651,6 @@ class TeamOracle(TeamBuilder):
             raise AgentError("a TeamOracle needs the task, got None")
         super().reset(role, seed)
         self._task: Task = task.in_ids("iglu")
-        acts = acts_between(self._task.start_grid, self._task.target_grid)
-        self.bound = -(-acts // len(self._able))
 
     def _listen(self, observation: Any, grid: Grid) -> bool:
         if self._wanted and self._is_done and self._task.next_task is not None:

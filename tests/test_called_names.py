@@ -16,7 +16,7 @@ import pytest
 import iglu_marl
 from benchmarks.audits import write_audits
 from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder, TaskError, replay
-from iglu_marl.agents.learned.zoo import pretrained
+from iglu_marl.agents.learned.zoo import read_arrays
 from iglu_marl.agents.llm.prompting import Prompts
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.results import read_result
@@ -119,7 +119,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "audits": read_audits,
     "questions": clarifying_questions,
     "trained model": linked("model.json", trained),
-    "trained agent": linked("x.json", lambda folder: pretrained("x", folder)),
+    "trained agent": linked("x.npz", lambda folder: read_arrays(folder / "x.npz")),
     "prompts": linked("builder.txt", lambda folder: Prompts("builder", folder)),
 }
 

@@ -43,13 +43,11 @@ from requirements import ROOT, require
 
 from benchmarks import conformance as tools
 from iglu_marl import Controls, GameConfig
-from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
 from iglu_marl.cli import app
 from iglu_marl.const import id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
-from iglu_marl.core.dialogue import Role
 from iglu_marl.envs.language import SPELLINGS, make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.game.config import GameOptions
@@ -388,7 +386,7 @@ def test_pages_that_link_to_the_table_of_another_are_right(page: str, other: str
     assert keys(page) == keys(other)
 
 
-@pytest.mark.parametrize("name", ["environment-language-goal", "structure-crane", "builder-hasty"])
+@pytest.mark.parametrize("name", ["environment-language-goal", "structure-crane"])
 def test_the_pictures_of_the_gallery_are_those_of_the_code(name: str) -> None:
     """`python docs/assets/gallery.py` draws them again. Small differences of rounding are allowed."""
     gallery = script("gallery")
@@ -557,15 +555,6 @@ def structures() -> list[list[str]]:
     return [cells[at : at + 4] for at in range(0, len(cells), 4)]
 
 
-def partners() -> list[list[str]]:
-    """Scripted agents: picture, name, manner."""
-    rows = []
-    for role, name in script("gallery").partner_names():
-        about = (known(Role(role))[name].__doc__ or "").partition("\n")[0]
-        rows.append([f"![{name} {role}](images/gallery/{role}-{name}.png)", f"{cell(name)}, {role}", about])
-    return rows
-
-
 def level_rows() -> list[list[str]]:
     """All levels: what is asked for, what is held out, the builder, steps, budget, runs."""
     return [
@@ -586,7 +575,6 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     **environment_pages.TABLES,
     "gallery-environments": environment_pages.gallery,
     "gallery-structures": structures,
-    "gallery-partners": partners,
     "conformance-measured": measured,
     "hints-2022": lambda: hints(GRIDWORLD, keywords("gridworld")),
     "hints-datasets": lambda: hints(IGLU_DATASETS),

@@ -45,7 +45,7 @@ NOT_RUN = {
     r"iglu-marl benchmark report attention": "reads what a training writes",
     r".*samples.json": "reads others' samples: tests/data/test_mdc_files.py",
     r".*castle\.": "reads the reader's structure: tests/tasks/test_imported.py",
-    r"iglu-marl evaluate --architect partners": "minutes; docs/evaluation.md has shorter ones",
+    r"iglu-marl evaluate --architect scripted --architect vague": "minutes; docs/evaluation.md has shorter ones",
     r"iglu-marl show games.jsonl": "reads the reader's recordings: tests/commands/test_show.py",
     r"iglu-marl replay more.jsonl": "reads others' recordings: tests/recording/test_minari.py",
 }

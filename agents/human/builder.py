@@ -14,20 +14,19 @@ from typing_extensions import Unpack
 from iglu_marl import AgentError, DialogueError, Pose, Utterance
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.human.controls import BACK, DOWN, FAST, FORWARD, LEFT, RIGHT, UP, InputMapper
-from iglu_marl.agents.human.player import HELP_KEYS, TEXT_LIMIT, PlayerWindow
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, require_entry
-from iglu_marl.agents.settings import Options, Settings
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings
 from iglu_marl.const import STEP_S
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.observed import observed_grid
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.ui.composed import frame_layers
-from iglu_marl.rendering.ui.screens import BuilderView, builder_screen
-from iglu_marl.rendering.ui.widgets import Pairs
+from iglu_marl.rendering.ui.line_edit import LineEdit
+from iglu_marl.rendering.ui.screens import BuilderView, Overlay, builder_screen
 
 MOUSE_DEG = 0.14  # turn per pixel
 KEY_DEG = 5.0  # turn per step with the arrow keys
+FRAME_S = 1 / 60
 _NEAR_S = 0.045  # time constant with which the shown position approaches the true one
 
 _MOVES = {
@@ -41,11 +40,16 @@ class WindowBuilder(BuilderBase):
     """A person who builds, through a window: mouse to look, keys to walk, clicks to place and break.
 
     The window shows only the observation: with `agentPos` and `grid` it draws the world in its own size, with `pov`
-    alone it enlarges that picture. `act` waits until the step is due (`step_s` seconds after the last; 0 = at once),
-    and while a menu or the text line is open. If the builder may speak (can_ask), T opens the text line.
+    alone it enlarges that picture. `act` waits until the step is due, and while a line is being typed: T opens one, if
+    the builder may speak (can_ask), Enter sends it. Escape frees the mouse, until the next click. When the person
+    closes the window, `act` raises `iglu_marl.rendering.WindowClosed`.
 
-    controls and the options: as of `Settings`. cockpit: the window and what lies over it; default: a new one. When the
-    person leaves, `act` raises `iglu_marl.rendering.WindowClosed`.
+    Args:
+        controls: any that move a builder.
+        window: an `iglu_marl.rendering.Window`; default: a new one.
+        step_s: seconds between steps; 0 = as fast as it can be drawn.
+        options: fields of `iglu_marl.agents.settings.Settings`.
+
     """
 
     reads = "anything"
@@ -54,28 +58,33 @@ class WindowBuilder(BuilderBase):
         self,
         controls: ControlsName = "human-level",
         *,
-        cockpit: PlayerWindow | None = None,
+        window: Any = None,
         step_s: float = STEP_S,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
+        if window is None:
+            from iglu_marl.rendering import Window
+
+            window = Window("iglu_marl: builder")
+        self.window = window
         self.inputs = InputMapper(controls, **self.game.only("select_and_place", "can_yield"))
         self.step_s = step_s
-        self.cockpit = cockpit or PlayerWindow(title="iglu_marl: builder")
-        self._limit = TEXT_LIMIT if self.game.tokens else self.game.message_length or TEXT_LIMIT
+        self.line = LineEdit(MESSAGE_CHARACTERS if self.game.tokens else self.game.max_length)
         self._forget(None)
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
         self.inputs.begin()
+        self.line.clear()
+        self._typing, self._captures, self._refusal = False, True, ""
         self._heard: list[Utterance] = []
         self._seen: dict[str, Any] = {}
         self._near: npt.NDArray[np.float64] | None = None
-        self._began = self._due = self._last = time.monotonic()
+        self._due = self._last = time.monotonic()
         self._steps = 0
         self._keys: set[str] = set()
         self._tapped: set[str] = set()  # pressed since the last step
-        self._gave_way = False
         self._words: deque[str] = deque()
 
     # -- Agent
@@ -85,30 +94,48 @@ class WindowBuilder(BuilderBase):
 
         Raises `AgentError` if the observation has neither picture nor world, `WindowClosed` if the person leaves.
         """
+        from iglu_marl.rendering.ui.window import WindowClosed
+
         self._see(observation)
-        self.cockpit.line.limit = self._limit
-        self.cockpit.help = self._help()
         while True:
-            for event in self.cockpit.events():
+            self.window.typing(self._typing)
+            for event in self.window.poll():
                 self._answer(event)
+            if self.window.closed:
+                raise WindowClosed("the window was closed")
             self._draw()
-            if not self.cockpit.waits and (self._words or time.monotonic() >= self._due):
+            left_s = FRAME_S if self._typing else self._due - time.monotonic()
+            if not self._typing and (self._words or left_s <= 0):
                 break
-            self.cockpit.rest(time.monotonic() + 1 if self.cockpit.waits else self._due)
+            time.sleep(min(FRAME_S, left_s))
         self._due = max(self._due + self.step_s, time.monotonic())
         return self._action()
 
     def show_end(self, env: Any) -> None:
         """Show the end of a game with its target, until the person presses Enter or closes the window."""
+        from iglu_marl.rendering.ui.window import Closed, Key
+
         episode = env.unwrapped.episode
         title = "Complete!" if episode.ended[0] else "Out of steps."
         moment = moment_of(episode)
         moment["status"]["title"] = f"{title}  Enter leaves."
-        self.cockpit.show_end(lambda size: frame_layers(moment, size))
+        self.window.capture(False)
+        self.window.typing(False)
+        size: tuple[int, int] | None = None
+        while not self.window.closed:
+            if self.window.size != size:
+                size = self.window.size
+                layers = frame_layers(moment, size)
+            self.window.draw(layers)
+            for event in self.window.poll():
+                if isinstance(event, Closed) or (isinstance(event, Key) and event.name == "return"):
+                    self.window.close()
+                    break
+            time.sleep(FRAME_S)
 
     def close(self) -> None:
         """Close the window."""
-        self.cockpit.window.close()
+        self.window.close()
 
     # -- acting
 
@@ -122,44 +149,38 @@ class WindowBuilder(BuilderBase):
             return self._with_words(self.inputs.still(), self._words.popleft())
         return self._with_words(self.inputs.action(self._yaw_deg()))
 
-    def _say(self, text: str) -> None:
-        """Queue a line for the next step, or show why the chat cannot send it."""
-        try:
-            self._dialogue.utter(text)
-        except (AgentError, DialogueError) as error:
-            self.cockpit.show_note(str(error))
-            return
-        self.cockpit.talk(False)
-        if text:
-            self._words.append(text)
-
     def _answer(self, event: Any) -> None:
-        """Handle a key or a button."""
-        from iglu_marl.rendering.ui.window import Button, Key, MouseMoved, Unfocused, Wheel
+        """Handle an input."""
+        from iglu_marl.rendering.ui import window
 
-        if isinstance(event, str):
-            self._say(event)
-        elif isinstance(event, Key):
+        if isinstance(event, window.Closed):
+            self.window.close()
+        elif isinstance(event, window.Key):
             self._key(event)
-        elif isinstance(event, Unfocused):
-            self.inputs.release()
-            self._keys.clear()
-        elif self.cockpit.waits:
-            return
-        elif isinstance(event, MouseMoved):
+        elif isinstance(event, window.Unfocused):
+            self._let_go()
+        elif self._typing:
+            if isinstance(event, window.Typed):
+                self.line.insert(event.text)
+        elif isinstance(event, window.MouseMoved):
             self.inputs.turn(event.dx * MOUSE_DEG, -event.dy * MOUSE_DEG)
             if self._seen.get("pose") is not None:
                 self.inputs.face(float(self._seen["pose"][4]))
-        elif isinstance(event, Button) and event.down:
+        elif isinstance(event, window.Button) and event.down:
+            self._captures = True
             if event.number == 1:
                 self.inputs.remove()
             elif event.number == 3:
-                self._place()
-        elif isinstance(event, Wheel) and event.up:
-            self._choose((self.inputs.active - 1 - (1 if event.up > 0 else -1)) % 6 + 1)
+                self.inputs.place()
+        elif isinstance(event, window.Wheel) and event.up:
+            self.inputs.choose((self.inputs.active - 1 - (1 if event.up > 0 else -1)) % 6 + 1)
 
     def _key(self, event: Any) -> None:
         name = event.name
+        if self._typing:
+            if event.down:
+                self._edit(name)
+            return
         (self._keys.add if event.down else self._keys.discard)(name)
         if event.down:
             self._tapped.add(name)
@@ -168,50 +189,40 @@ class WindowBuilder(BuilderBase):
         elif not event.down:
             return
         elif name in ("1", "2", "3", "4", "5", "6"):
-            self._choose(int(name))
+            self.inputs.choose(int(name))
         elif name == "e":
-            self._place()
+            self.inputs.place()
         elif name == "q":
             self.inputs.remove()
-        elif name in HELP_KEYS or event.text == "?":
-            self.cockpit.open_help()
-        elif name in ("t", "return"):
-            self._open_line()
+        elif name in ("t", "return") and self.can_ask:
+            self._typing = True
+            self._let_go()
         elif name == "y":
-            self._yield_turn()
-        elif name == "escape":
-            self.cockpit.talk(False)
-
-    def _choose(self, color: int) -> None:
-        if self.inputs.select_and_place and self._none_left(color):
-            return
-        self.inputs.choose(color)
-
-    def _place(self) -> None:
-        if not self._none_left(self.inputs.active):
-            self.inputs.place()
-
-    def _none_left(self, color: int) -> bool:
-        counts = self._seen.get("inventory")
-        if counts is None or counts[color - 1] > 0:
-            return False
-        self.cockpit.show_note(f"No {COLOR_NAMES[color]} blocks are left.")
-        return True
-
-    def _open_line(self) -> None:
-        if self.can_ask:
-            self.cockpit.talk(True)
-            self.inputs.release()
-            self._keys.clear()
-        else:
-            self.cockpit.show_note("In this game the builder cannot speak.")
-
-    def _yield_turn(self) -> None:
-        if self.inputs.can_yield:
             self.inputs.yield_turn()
-            self._gave_way = True
+        elif name == "escape":
+            self._captures = False
+
+    def _edit(self, name: str) -> None:
+        """Handle a key while a line is typed. A line that the chat cannot send stays, with the reason above it."""
+        if name == "escape":
+            self.line.clear()
+            self._typing, self._refusal = False, ""
+        elif name == "return":
+            text = self.line.enter()
+            try:
+                self._dialogue.utter(text)
+            except (AgentError, DialogueError) as error:
+                self._refusal = str(error)
+                self.line.insert(text)
+                return
+            self._typing, self._refusal = False, ""
+            self._words += [text] if text else []
         else:
-            self.cockpit.show_note("In this game there are no turns to end.")
+            self.line.key(name)
+
+    def _let_go(self) -> None:
+        self.inputs.release()
+        self._keys.clear()
 
     # -- observing
 
@@ -239,11 +250,7 @@ class WindowBuilder(BuilderBase):
             compass = compass.get("angle")
         seen["yaw"] = None if compass is None else float(np.asarray(compass).ravel()[0])
         if any(key in observation for key in DIALOG_KEYS):
-            fresh = self._dialogue.hear(require_entry(observation, DIALOG_KEYS, "WindowBuilder", ""))
-            self._heard += fresh
-            if self._gave_way and not fresh:
-                self.cockpit.show_note("Nobody says anything new.")
-        self._gave_way = False
+            self._heard += self._dialogue.hear(require_entry(observation, DIALOG_KEYS, "WindowBuilder", ""))
         self._seen = seen
 
     def _yaw_deg(self) -> float:
@@ -285,23 +292,10 @@ class WindowBuilder(BuilderBase):
         )
 
     def _draw(self) -> None:
-        cockpit = self.cockpit
-        hints = [("F1", "help")]
-        hints += [("T", "talk")] if self.can_ask else []
+        hints = [("T", "talk")] if self.can_ask else []
         hints += [("Y", "end turn")] if self.inputs.can_yield else []
-        overlay = cockpit.overlay(tuple(hints), "Say something to the architect, then press Enter")
-        cockpit.window.draw(builder_screen(self.view(), cockpit.window.size, overlay))
-        cockpit.window.capture(overlay.card is None)
-
-    def _help(self) -> Pairs:
-        rows = [
-            ("mouse, arrows", "look around"),
-            ("W A S D", "fly (Ctrl: fast)" if self.inputs.is_flying else "walk"),
-            ("Space", "rise (Shift: sink)" if self.inputs.is_flying else "jump"),
-            ("left click, Q", "break the block in sight"),
-            ("right click, E", "place a block there"),
-            ("1 to 6, wheel", "choose a color"),
-        ]
-        rows += [("T", "talk to the architect: Enter sends, Esc cancels")] if self.can_ask else []
-        rows += [("Y", "end your turn: ask what comes next")] if self.inputs.can_yield else []
-        return (*rows, ("Esc", "menu: pause or leave the game"), ("F1, H, ?", "this help"))
+        overlay = Overlay(hints=(*hints, ("Esc", "free the mouse")), note=self._refusal)
+        if self._typing:
+            overlay.typed = self.line.text, self.line.cursor
+        self.window.draw(builder_screen(self.view(), self.window.size, overlay))
+        self.window.capture(self._captures and not self._typing)

@@ -66,14 +66,6 @@ class LearnedBuilder(BuilderBase):
             options["model"] = os.environ.get(MODEL_VARIABLE) or pretrained(DEFAULT)
         return super().for_env(env, **options)
 
-    @staticmethod
-    def pretrained(name: str) -> Pretrained:
-        """Return an agent of the zoo: `LearnedBuilder.pretrained(name).for_env(env)` plays.
-
-        Raises `AgentError` if `iglu_marl.agents.learned.zoo.zoo()` has no such agent.
-        """
-        return pretrained(name)
-
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
         self._executor.forget()
@@ -154,11 +146,13 @@ def load_model(model: str | os.PathLike[str] | Pretrained, threads: int = 0) -> 
     threads: of PyTorch, in the whole process; 0: unchanged.
     """
     with extra("rl"):
+        import torch
+
         from iglu_marl.agents.learned.checkpoint import TrainedModel
 
-    if isinstance(model, Pretrained):
-        return TrainedModel.pretrained(model)
-    return TrainedModel.named(model, threads=threads)
+    if threads:
+        torch.set_num_threads(threads)
+    return TrainedModel.pretrained(model) if isinstance(model, Pretrained) else TrainedModel.named(model)
 
 
 def _holds(grid: Grid, action: NetAction) -> bool:

@@ -1,12 +1,8 @@
-"""A trained model in a folder: `model.json` (sizes, vocabulary, threshold, notes) and `weights.pt`.
-
-Weights are read as plain tensors (`weights_only`): loading runs no code.
-"""
+"""A trained model in a folder: `model.json` (sizes, vocabulary, threshold, notes) and `weights.npz`, plain arrays."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from iglu_marl import DataError
@@ -21,15 +18,14 @@ from iglu_marl.agents.learned.decoding import as_actions, in_one_look, marginals
 from iglu_marl.agents.learned.examples import Example, example_of
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, network
 from iglu_marl.agents.learned.text import LENGTH, Vocabulary
-from iglu_marl.agents.learned.zoo import Pretrained, pretrained, zoo
+from iglu_marl.agents.learned.zoo import Pretrained, pretrained, read_arrays, zoo
 from iglu_marl.core.files import atomic_write, write_text
 from iglu_marl.core.grid import NetAction
 from iglu_marl.core.parsing import MIB, parse_json, read_file
 from iglu_marl.data.situations import Situation
 
 FORMAT, VERSION = "iglu_marl edit model", 1
-DESCRIPTION, WEIGHTS = "model.json", "weights.pt"
-TENSOR_LIMIT = 4096 * MIB  # bytes
+DESCRIPTION, WEIGHTS = "model.json", "weights.npz"
 
 
 @dataclass
@@ -43,7 +39,6 @@ class TrainedModel:
     vocabulary: Vocabulary
     threshold: float
     notes: dict[str, Any] = field(default_factory=dict)
-    device: str = "cpu"
 
     def __call__(self, situation: Situation) -> list[NetAction]:
         """Return the predicted edits in a situation, with one thread: more cost time for so little."""
@@ -60,7 +55,7 @@ class TrainedModel:
 
     def actions(self, examples: Sequence[Example]) -> list[list[NetAction]]:
         """Return predicted actions for examples, whose own actions are ignored."""
-        probabilities = marginals(self.model, examples, device=self.device)
+        probabilities = marginals(self.model, examples)
         return [as_actions(rows) for rows in in_one_look(probabilities, examples, self.threshold)]
 
     @property
@@ -71,7 +66,7 @@ class TrainedModel:
             digest_size=6,
         )
         for name, part in sorted(self.model.state_dict().items()):
-            made.update(name.encode() + part.cpu().numpy().tobytes())
+            made.update(name.encode() + part.numpy().tobytes())
         return made.hexdigest()
 
     @property
@@ -93,72 +88,43 @@ class TrainedModel:
         """Write both files atomically."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        save_tensors(self.model.state_dict(), path / WEIGHTS)
+        arrays: dict[str, Any] = {name: part.numpy() for name, part in self.model.state_dict().items()}
+        with atomic_write(path / WEIGHTS) as partial, partial.open("wb") as file:
+            np.savez(file, **arrays)
         write_text(path / DESCRIPTION, json.dumps(self.description, indent=1) + "\n")
 
     @classmethod
-    def of(
-        cls,
-        described: Mapping[str, Any],
-        state: Mapping[str, torch.Tensor],
-        device: str = "cpu",
-    ) -> TrainedModel:
+    def of(cls, described: Mapping[str, Any], arrays: Mapping[str, Any]) -> TrainedModel:
         """Make a model from its description and weights. Damaged ones raise various errors."""
         if described["format"] != FORMAT or described["version"] != VERSION:
             raise ValueError(f"format {described['format']!r}, version {described['version']!r}")
         vocabulary = Vocabulary(described["words"], described.get("length", LENGTH))
         model = network(ModelConfig(**described["model"]), described.get("members", 1))
+        model.load_state_dict({name: torch.from_numpy(part) for name, part in arrays.items()})
         threshold = float(described["thresholds"]["threshold"])
-        model.load_state_dict(state)
-        return cls(model.to(device).eval(), vocabulary, threshold, dict(described["notes"]), device)
+        return cls(model.eval(), vocabulary, threshold, dict(described["notes"]))
 
     @classmethod
     def pretrained(cls, model: Pretrained) -> TrainedModel:
         """Return a model of the zoo."""
-        state = {name: torch.from_numpy(part) for name, part in model.tensors.items()}
-        return cls.of(model.card["network"], state)
+        return cls.of(model.card["network"], model.tensors)
 
     @classmethod
-    def named(cls, model: str | os.PathLike[str], *, threads: int = 0) -> TrainedModel:
+    def named(cls, model: str | os.PathLike[str]) -> TrainedModel:
         """Return a model of the zoo by name, or that in a folder (`load`)."""
         if Path(model).exists() or str(model) not in zoo():
-            return cls.load(model, threads=threads)
-        if threads:
-            torch.set_num_threads(threads)
+            return cls.load(model)
         return cls.pretrained(pretrained(str(model)))
 
     @classmethod
-    def load(
-        cls,
-        folder: str | os.PathLike[str],
-        *,
-        device: str = "cpu",
-        threads: int = 0,
-    ) -> TrainedModel:
-        """Read what `save` wrote.
-
-        threads: of PyTorch, in the whole process; 0: unchanged. Single situations are too small for several threads.
-
-        Raises `DataError` if the files are damaged.
-        """
+    def load(cls, folder: str | os.PathLike[str]) -> TrainedModel:
+        """Read what `save` wrote. Raises `DataError` if the files are damaged."""
         path = Path(folder)
-        if threads:
-            torch.set_num_threads(threads)
         try:
             described = parse_json(read_file(path / DESCRIPTION, 64 * MIB), DESCRIPTION)
-            content = io.BytesIO(read_file(path / WEIGHTS, TENSOR_LIMIT))
-            state = torch.load(content, map_location=device, weights_only=True)
-            return cls.of(described, state, device)
-        except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
+            return cls.of(described, read_arrays(path / WEIGHTS))
+        except (DataError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise DataError(
                 f"{path} holds no model of this version ({error!s:.200}); make one with "
                 "`examples/train_edits.py`"
             ) from None
-
-
-def save_tensors(state: Any, path: Path) -> None:
-    """Call `torch.save` atomically."""
-    made = io.BytesIO()  # written to a full disk by torch.save, the error would not name the disk
-    torch.save(state, made)
-    with atomic_write(path) as partial:
-        partial.write_bytes(made.getbuffer())

@@ -15,27 +15,14 @@ import torch
 
 from iglu_marl.agents.learned.examples import Example, ExampleBatch, batch_of
 from iglu_marl.agents.learned.frames import CELLS, INTO, MIRROR, cell_of, frame_of
-from iglu_marl.agents.learned.model import EditModel, Ensemble, Scores, tensors
+from iglu_marl.agents.learned.model import EditModel, Ensemble, tensors
 from iglu_marl.core.grid import NetAction
 
 _AT_ONCE = 64
 Marginals = npt.NDArray[np.float32]
 
 
-def scored(model: EditModel | Ensemble, batch: dict[str, torch.Tensor], precision: str) -> Scores:
-    """Return the logits as float32. precision: "float32" or "bfloat16"."""
-    with torch.autocast(batch["words"].device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-        scores = model(batch)
-    return Scores(*(part.float() for part in scores))
-
-
-def marginals(
-    model: EditModel | Ensemble,
-    examples: Sequence[Example],
-    *,
-    device: torch.device | str = "cpu",
-    precision: str = "float32",
-) -> Marginals:
+def marginals(model: EditModel | Ensemble, examples: Sequence[Example]) -> Marginals:
     """Return the probability of each action, float32 [n, 1089, 7] in the map's cells: 0 removes, 1..6 place that
     colour.
 
@@ -49,18 +36,16 @@ def marginals(
         ]
         own = [frame_of(example.pose[3]) for example in part]
         views = [batch_of(part, frames=frames) for frames in (own, [frame + MIRROR for frame in own])]
-        found.append(np.mean([_looked_at(model, view, device, precision) for view in views], axis=0))
+        found.append(np.mean([_looked_at(model, view) for view in views], axis=0))
     return np.concatenate(found)
 
 
-def _looked_at(
-    model: EditModel | Ensemble, batch: ExampleBatch, device: torch.device | str, precision: str
-) -> Marginals:
-    with torch.no_grad():
-        scores = scored(model, tensors(batch, device), precision)
-        remove = scores.remove.sigmoid()[..., None]
-        place = scores.place.sigmoid()[..., None] * scores.color.softmax(2)
-        both: Marginals = torch.cat([remove, place], 2).cpu().numpy()
+@torch.no_grad()
+def _looked_at(model: EditModel | Ensemble, batch: ExampleBatch) -> Marginals:
+    scores = model(tensors(batch))
+    remove = scores.remove.sigmoid()[..., None]
+    place = scores.place.sigmoid()[..., None] * scores.color.softmax(2)
+    both: Marginals = torch.cat([remove, place], 2).numpy()
     return np.take_along_axis(both, INTO[batch.frames][..., None], 1)
 
 

@@ -55,11 +55,9 @@ class Scores(NamedTuple):
     color: Tensor
 
 
-def tensors(batch: ExampleBatch, device: torch.device | str = "cpu") -> dict[str, Tensor]:
+def tensors(batch: ExampleBatch) -> dict[str, Tensor]:
     """Return the arrays of a batch as tensors."""
-    return {
-        name: torch.from_numpy(np.ascontiguousarray(part)).to(device) for name, part in vars(batch).items()
-    }
+    return {name: torch.from_numpy(np.ascontiguousarray(part)) for name, part in vars(batch).items()}
 
 
 class _Reader(nn.Module):

@@ -83,11 +83,6 @@ class Odometry:
         self.last = np.full((n, 2), -1)
         self.walked, self.blocked = np.zeros((n, 2), np.float32), np.zeros(n, bool)
 
-    def forget(self, chosen: Any) -> None:
-        """Reset chosen walkers."""
-        self.way[chosen], self.pitch[chosen], self.air[chosen], self.active[chosen] = 0.0, 0.0, 0, 1
-        self.last[chosen], self.walked[chosen], self.blocked[chosen] = -1, 0.0, False
-
     def act(self, actions: npt.NDArray[np.int64], yaw_deg: Floats) -> None:
         """Update the body by actions; yaw_deg: before them."""
         self.pitch = np.clip(self.pitch + _TURN_DEG[actions, 1], -90.0, 90.0)

@@ -140,7 +140,6 @@ class ScriptedArchitect:
         comment_after: turns before it mentions a wrong block.
         stock: blocks of each color that there are, standing ones included. When a color is used up it asks for no more
             of it, and says so at the end.
-        varied: random wordings instead of the preferred ones.
         overview: whether it describes the parts of the structure before the first request, in a message of its own.
 
     """
@@ -158,7 +157,6 @@ class ScriptedArchitect:
         repeat_after: int = REPEAT_AFTER,
         comment_after: int = COMMENT_AFTER,
         stock: SequenceOf[int] = (BLOCKS_PER_COLOR,) * len(COLORS),
-        varied: bool = False,
         overview: bool = False,
     ) -> None:
         if min(patience, repeat_after, comment_after) < 1:
@@ -169,7 +167,7 @@ class ScriptedArchitect:
             raise AgentError(f"level is {level!r} and references {references!r}, expected {expected}")
         self.level, self.references, self.max_characters = level, references, max_characters
         self.controls: ControlsName = controls
-        self.patience, self.repeat_after, self.varied = patience, repeat_after, varied
+        self.patience, self.repeat_after = patience, repeat_after
         self.comment_after, self.stock = comment_after, tuple(stock)
         self.overview = overview
         self._dialogue = DialogueTracker(codec, message_length)
@@ -409,7 +407,7 @@ class ScriptedArchitect:
         return len(text) <= self.max_characters
 
     def _words(self, instruction: Instruction, other_words: bool = False) -> str:
-        return self._said(instruction, self._rng if self.varied or other_words else None)
+        return self._said(instruction, self._rng if other_words else None)
 
     def _said(self, instruction: Instruction, rng: np.random.Generator | None) -> str:
         """Return a wording that fits a message; raise `DialogueError` if there is none."""

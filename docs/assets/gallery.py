@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/gallery.md and docs/environments/: every environment, every structure, every partner.
+"""Draw the pictures of docs/gallery.md and docs/environments/: every environment, every structure.
 
     python docs/assets/gallery.py            all of them
     python docs/assets/gallery.py bridge     those whose name contains this
@@ -9,7 +9,7 @@ The same code gives the same pictures; tests/test_docs.py draws some again and c
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,8 @@ import numpy.typing as npt
 from PIL import Image
 
 import iglu_marl
-from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
-from iglu_marl.agents.scripted import partners
+from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
 from iglu_marl.core.task import Task
-from iglu_marl.recording.rollout import Trajectory
 from iglu_marl.rendering import orbit_view
 from iglu_marl.tasks import BundledTasks
 
@@ -33,48 +31,13 @@ Drawing = Callable[[], Picture]
 
 SIDE = (240, 240)  # of a structure: height and width
 SEEN = (240, 360)  # of what a lone builder sees
-GAME = "bridge"  # what partners build
-UTTERANCES = 4  # that the picture of a partner shows
+GAME = "bridge"  # what the scripted pair builds
 COLORS = 200  # of a stored picture
 
 
 def structures() -> dict[str, Task]:
     """The bundled structures by name."""
     return {str(task.task_id): task for task in BundledTasks(mode="structures")}
-
-
-def partner_game(role: str, name: str, moments: list[Any] | None = None) -> Trajectory:
-    """The game by which a partner is shown: with the scripted one in the other role, about the same structure.
-
-    moments: gets a picture for each number of utterances, after the builder has acted on them.
-    """
-    env = iglu_marl.env(
-        tasks=structures()[GAME],
-        controls="flying",
-        builder_sees=("inventory", "dialog", "pose", "grid"),
-        builder_can_ask=True,
-        max_steps=1500,
-        max_turns=200,
-        render_mode="rgb_array",
-    )
-    heard: dict[int, Any] = {}
-
-    def follow(env: Any) -> None:
-        if moments is not None and len(env.unwrapped.episode.dialogue) <= UTTERANCES:
-            heard[len(env.unwrapped.episode.dialogue)] = env.unwrapped.get_state()
-
-    game = iglu_marl.play(env, agents_for(env, **{role: name}), seed=0, on_step=follow)
-    if moments is not None:
-        env.unwrapped.set_state(heard[max(heard)])
-        moments.append(env.render())
-    return game
-
-
-def partner_names() -> Iterator[tuple[str, str]]:
-    """Role and name of the scripted agents, plain ones first."""
-    for role, known in (("architect", partners.ARCHITECTS), ("builder", partners.BUILDERS)):
-        for name in ("scripted", *known):
-            yield role, name
 
 
 def drawings() -> dict[str, Drawing]:
@@ -95,8 +58,6 @@ def drawings() -> dict[str, Drawing]:
         found[f"environment-{name}"] = partial(_from_outside, id_)
     for name, task in structures().items():
         found[f"structure-{name}"] = partial(orbit_view, task.target_grid, size=SIDE, smoothing=3)
-    for role, name in partner_names():
-        found[f"{role}-{name}"] = partial(_playing, role, name)
     return found
 
 
@@ -151,13 +112,6 @@ def _from_outside(id_: str) -> Picture:
     """The blocks and the pose that a builder observes, from outside."""
     _reset(gym.make(id_), _BEFORE, _lower_half())
     return orbit_view(_lower_half(), size=SEEN, pose=_BEFORE, smoothing=3)
-
-
-def _playing(role: str, name: str) -> Picture:
-    """The onlooker's screen early in a partner's game."""
-    moments: list[Any] = []
-    partner_game(role, name, moments)
-    return _smaller(moments[0], 560)
 
 
 def _smaller(picture: Picture, width: int) -> Picture:

@@ -39,10 +39,8 @@ _LANGUAGES = {".py": "python", ".yml": "yaml", ".toml": "toml"}
 # Structure, architect, builder, and what there is to see; seed 3.
 GAMES = (
     ("lighthouse", "scripted", "scripted", "one instruction a turn"),
-    ("bridge", "vague", "asking", "colours and places are left out, and asked for"),
-    ("campfire", "mistaken", "careful", "wrong instructions, and their corrections"),
-    ("crown", "talkative", "forgetful", "remarks, and instructions that are forgotten"),
-    ("letter-k", "terse", "hasty", "few words, and slips that are repaired"),
+    ("bridge", "vague", "scripted", "colours and places are left out, and asked for"),
+    ("letter-k", "scripted", "hasty", "slips that are repaired"),
 )
 
 _made = tempfile.TemporaryDirectory(prefix="iglu-marl-docs-")

@@ -80,7 +80,7 @@ def evaluate(
 
     With --team division, each agent plays all seats of its role in a game of a team. Exit code 1 after errors.
 
-    Examples: iglu-marl evaluate --architect vague --builder asking; iglu-marl evaluate --team craft --count 5
+    Examples: iglu-marl evaluate --architect vague --builder hasty; iglu-marl evaluate --team craft --count 5
     """
     from iglu_marl import evaluation
     from iglu_marl.core.tables import tables_as

@@ -216,7 +216,7 @@ def _in_window(
     env.reset(seed=seed)
     builder = WindowBuilder.for_env(env)
     agents = {Role.ARCHITECT: partner_for(env, Role.ARCHITECT, partner), Role.BUILDER: builder}
-    builder.cockpit.window.open()  # fails without a display, before a file is written
+    builder.window.open()  # fails without a display, before a file is written
     made_folder(folder)
     path = new_path(str(folder), str(chosen.task_id or "structure"), suffix=".jsonl")
     names = {str(role): type(agent).__name__ for role, agent in agents.items()}

@@ -60,7 +60,7 @@ def _facts(task: Task) -> dict[str, Any]:
         "blocks": int((grid != 0).sum()),
         "colours": [color_name(color) for color in np.unique(grid[grid != 0]).tolist()],
         "height": int(grid.any(axis=(1, 2)).sum()),
-        "impossible": reason_impossible(worlds, "walking"),
+        "impossible": reason_impossible(worlds),
     }
 
 

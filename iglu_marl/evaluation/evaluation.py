@@ -102,7 +102,7 @@ def evaluate(
     """Play every architect with every builder on the same tasks, and measure the games.
 
     Args:
-        architects: names of `iglu_marl.agents` ("scripted", "terse", …), "module:attribute",
+        architects: names of `iglu_marl.agents` ("scripted", "vague", …), "module:attribute",
             "path/to/file.py:attribute", classes with `for_env(env)` or without arguments, or functions of the
             environment; one, several, or a mapping from labels to them. With several processes, they must be
             importable there, and scripts need `if __name__ == "__main__":`.

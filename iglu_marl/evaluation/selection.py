@@ -24,16 +24,13 @@ Item = TypeVar("Item")
 def named(agents: Any, role: Role) -> dict[str, Any]:
     """Return agents by label, from a name, a class or function, a list of them, or a mapping.
 
-    "partners" stands for all names of `iglu_marl.agents.scripted.partners`.
-
     Raises `AgentError` if an entry makes no agent, or two have the same label.
     """
     if isinstance(agents, Mapping):
         found = dict(agents)
     else:
         several = isinstance(agents, Iterable) and not (isinstance(agents, str) or callable(agents))
-        listed = list(agents) if several else [agents]
-        given = [part for entry in listed for part in (_partners(role) if entry == "partners" else [entry])]
+        given = list(agents) if several else [agents]
         names = [part if isinstance(part, str) else getattr(part, "__name__", repr(part)) for part in given]
         if twice := [name for name, count in Counter(names).items() if count > 1]:
             raise AgentError(f"{role.value}s has {twice[0]!r} twice; a mapping can give them different names")
@@ -43,12 +40,6 @@ def named(agents: Any, role: Role) -> dict[str, Any]:
     for spec in found.values():
         factory(spec, role)
     return found
-
-
-def _partners(role: Role) -> list[str]:
-    from iglu_marl.agents.scripted import partners
-
-    return list(partners.ARCHITECTS if role is Role.ARCHITECT else partners.BUILDERS)
 
 
 def _asked(specs: Mapping[str, Any], role: Role, question: str) -> dict[str, Any]:

@@ -322,7 +322,7 @@ class Episode:
         worlds, task = self.worlds, self.task
         reason = ""
         while task is not None and task.objective is None and not reason:
-            reason = reason_impossible(worlds, self.config.controls)
+            reason = reason_impossible(worlds)
             if (task := _following(task)) is not None:
                 worlds = _after(worlds, task, self.rules)
         return reason

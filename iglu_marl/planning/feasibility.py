@@ -1,6 +1,6 @@
 """Proofs that edits are impossible for any builder.
 
-There are three kinds:
+There are two kinds:
 
 Too few blocks of a colour: the sum of held and standing blocks of a colour is constant, and placing needs one in the
 inventory. So if a block of the colour is to be placed, the final inventory of it cannot be negative.
@@ -9,37 +9,21 @@ No last step: the final inventory is empty, and no block has to be removed. Then
 removing a scaffold would leave a block in the inventory. It is no placement either, since a placement needs something
 solid among the 26 cells around it, and all blocks of the result are isolated.
 
-Out of reach: the builder is so far outside the zone that it cannot move back, and a cell that has to change
-is out of reach from every position of its eye.
-
 Nothing else is called impossible.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.grid import COLORS, MAX_X, MAX_Y, Cell, cells_of, color_name
-from iglu_marl.core.kernels.motion import highest_rise
-from iglu_marl.core.kernels.records import (
-    COVER,
-    FLY_SPEED,
-    GROUND_RADIUS,
-    GROUND_Y,
-    JUMP_SPEED,
-    LIMIT,
-    PADDING,
-    STEP_S,
-)
+from iglu_marl.core.grid import COLORS, color_name
+from iglu_marl.core.kernels.records import COVER
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.planning.kernels import REACH
-from iglu_marl.planning.problem import PLANNED, Problem, planning_state
+from iglu_marl.planning.problem import Problem, planning_state
 from iglu_marl.planning.support import touched_cells
 
 
@@ -48,10 +32,10 @@ def why_impossible(problem: Problem) -> tuple[str, int]:
     for color in COLORS:
         if reason := _too_few_blocks(problem, color):
             return reason, color
-    return _no_last_step(problem) or _out_of_reach(problem), 0
+    return _no_last_step(problem), 0
 
 
-def reason_impossible(worlds: Worlds, controls: ControlsName) -> str:
+def reason_impossible(worlds: Worlds) -> str:
     """Return why no builder can complete the target of a game from here; "" if that is not proved.
 
     It heeds what the game allows: shifts and rotations, blocks that nobody asked about (completion "cover"), and the
@@ -59,7 +43,6 @@ def reason_impossible(worlds: Worlds, controls: ControlsName) -> str:
 
     Args:
         worlds: of one game, a row for each builder.
-        controls: of the builders.
 
     """
     grid, start, target = worlds.grid[0], worlds.start[0], worlds.target[0]
@@ -73,16 +56,9 @@ def reason_impossible(worlds: Worlds, controls: ControlsName) -> str:
             if placed > max(standing, standing + stock):
                 return _shortage(color, placed, stock, standing)
         return ""
-    reasons = []
-    for row in range(len(worlds)):
-        state = planning_state(worlds.row(row))
-        state["inventory"] = held
-        if (
-            free or covers or controls not in PLANNED
-        ):  # what is out of reach may be right elsewhere, or stay wrong
-            state["pose"] = 0.0
-        reasons.append(why_impossible(Problem(state, desired, controls))[0])
-    return reasons[0] if all(reasons) else ""
+    state = planning_state(worlds.row(0))
+    state["inventory"] = held
+    return why_impossible(Problem(state, desired, "walking"))[0]
 
 
 def _held_by_all(inventories: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
@@ -136,32 +112,3 @@ def _no_last_step(problem: Problem) -> str:
     if left > 0 or not stays or not problem.changes or (wanted & touched_cells(wanted)).any():
         return ""
     return "every block floats alone, and no block is left over to hold the last one while it is placed"
-
-
-def _eye_box(problem: Problem) -> tuple[Cell, Cell] | tuple[Any, Any] | None:
-    """Return lower and upper corner of all reachable eye positions; None unless stuck outside the zone."""
-    x, y, z = problem.pose[:3].tolist()
-    level, edge = max(abs(x), abs(z)), MAX_X + LIMIT
-    # A slice is at most half a step; a slice that would end outside the limits is skipped.
-    if problem.controls == "flying":
-        slice_s = STEP_S / 2
-        upright = (FLY_SPEED + JUMP_SPEED) * slice_s
-        stuck = level > edge + FLY_SPEED * slice_s or y > MAX_Y + 1 + LIMIT + upright
-        return ((x, y, z), (x, y, z)) if stuck else None
-    # A walker falls and jumps, and the ground may push it aside by up to `PADDING`.
-    if not edge + PADDING < level < GROUND_RADIUS:
-        return None
-    floor = GROUND_Y + 0.5
-    top = max(y, floor + 2.0) + highest_rise(JUMP_SPEED) + highest_rise(float(problem.start["speed"][0]))
-    return (x - PADDING, min(y, floor), z - PADDING), (x + PADDING, top, z + PADDING)
-
-
-def _out_of_reach(problem: Problem) -> str:
-    box = _eye_box(problem)
-    if box is None:
-        return ""
-    for cell in cells_of(problem.grid != problem.desired).tolist():
-        gaps = (max(c - 0.5 - high, low - c - 0.5, 0.0) for c, low, high in zip(cell, *box, strict=True))
-        if math.hypot(*gaps) > REACH + 1e-6:
-            return f"the builder cannot move from outside the zone, and {tuple(cell)} is out of reach"
-    return ""

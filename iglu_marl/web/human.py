@@ -19,9 +19,8 @@ import numpy.typing as npt
 from typing_extensions import Self, Unpack
 
 from iglu_marl.agents.base import BuilderBase
-from iglu_marl.agents.human.player import TEXT_LIMIT
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
-from iglu_marl.agents.settings import Options, Settings, check_pair
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings, check_pair
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import PAIR, Codec, Role, Speaker, Utterance, speakers_of
 from iglu_marl.core.errors import AgentError, DialogueError
@@ -288,7 +287,7 @@ class HumanArchitect:
         self,
         *,
         codec: Codec | None = None,
-        message_length: int = TEXT_LIMIT,
+        message_length: int = MESSAGE_CHARACTERS,
         shifts: Shifts = "all",
         step_s: float = STEP_S,
         agent: str = "architect_0",
@@ -299,7 +298,7 @@ class HumanArchitect:
     ) -> None:
         self._seat, self.shifts, self.step_s = agent, shifts, step_s
         self.team_facts = team_facts
-        self.limit = message_length if codec is None else TEXT_LIMIT
+        self.limit = message_length if codec is None else MESSAGE_CHARACTERS
         self._dialogue = DialogueTracker(codec, message_length, speakers=speakers)
         player = "architect" if "architect" in team_facts["speakers"] else agent
         self._page = _Page(player, self, port, open_browser)
@@ -432,7 +431,9 @@ class HumanBuilder(BuilderBase):
     ) -> None:
         super().__init__(Settings(controls, **options))
         self.step_s, self.team_facts = step_s, team_facts
-        self.limit = TEXT_LIMIT if self.game.tokens else self.game.message_length or TEXT_LIMIT
+        self.limit = (
+            MESSAGE_CHARACTERS if self.game.tokens else self.game.message_length or MESSAGE_CHARACTERS
+        )
         self._dialogue = DialogueTracker(
             self.game.codec, self.game.message_length, self.game.tokens, speakers
         )

@@ -16,8 +16,8 @@ from iglu_marl.game.config import GameConfig
 
 # Agents that need nothing but the game; the first is the default.
 AGENTS: Mapping[Role, tuple[str, ...]] = {
-    Role.ARCHITECT: ("scripted", "precise", "terse", "talkative", "vague", "mistaken"),
-    Role.BUILDER: ("scripted", "careful", "hasty", "forgetful", "asking"),
+    Role.ARCHITECT: ("scripted", "vague"),
+    Role.BUILDER: ("scripted", "hasty"),
 }
 
 Reader = Literal["grammar", "model"]

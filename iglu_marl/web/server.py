@@ -376,7 +376,7 @@ def brought_task(file: Any) -> Task:
         raise ConfigError(f"The file cannot be used: {reason:.200}") from None
     worlds = Worlds(1)
     worlds.spawn(0, task)
-    if reason := reason_impossible(worlds, "walking"):
+    if reason := reason_impossible(worlds):
         raise ConfigError(f"Nobody can build {model.name!r:.40}: {reason:.200}")
     return task
 

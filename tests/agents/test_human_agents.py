@@ -13,14 +13,13 @@ pygame = pytest.importorskip("pygame")
 
 from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-from people import PlayedWindow, click, key_down, key_up, move_mouse, post, press  # noqa: E402
+from people import PlayedWindow, click, key_down, key_up, move_mouse, post, press, write  # noqa: E402
 
 import iglu_marl  # noqa: E402
 from iglu_marl import Agent, AgentError, Controls, Role, Task, Worlds  # noqa: E402
 from iglu_marl.agents import WindowBuilder  # noqa: E402
 from iglu_marl.agents.human.builder import MOUSE_DEG  # noqa: E402
 from iglu_marl.agents.human.controls import InputMapper  # noqa: E402
-from iglu_marl.agents.human.player import PlayerWindow  # noqa: E402
 from iglu_marl.core.actions import Action  # noqa: E402
 from iglu_marl.core.controls import CONTROLS  # noqa: E402
 from iglu_marl.rendering.ui.line_edit import LineEdit  # noqa: E402
@@ -249,28 +248,14 @@ def test_a_line_ends_where_it_is_full() -> None:
     assert line.text == "日本語です"
 
 
-KEYS = ("backspace", "delete", "left", "right", "home", "end")
-
-
-@pytest.mark.slow
-@given(st.lists(st.tuples(st.text(max_size=8), st.sampled_from(KEYS)), max_size=30))
-def test_the_cursor_stays_in_the_text(doings: list[tuple[str, str]]) -> None:
-    line = LineEdit(12)
-    for text, key in doings:
-        line.insert(text)
-        line.key(key)
-        assert 0 <= line.cursor <= len(line.text) <= 12
-        assert "\n" not in line.text
-
-
 # ------------------------------------------------------------------------------------------------- the builder
 
 
-def watched(story: Any, **options: Any) -> PlayerWindow:
+def watched(story: Any) -> PlayedWindow:
     """A window with a person before it; the story is called with the window."""
-    window = PlayedWindow(iter(()), size=(300, 400), **options)
+    window = PlayedWindow(iter(()), size=(300, 400))
     window.script = story(window)
-    return PlayerWindow(window)
+    return window
 
 
 def idle(_: PlayedWindow) -> Iterator[None]:
@@ -291,10 +276,10 @@ def place_ahead(window: PlayedWindow) -> Iterator[None]:
 
 
 def test_it_is_an_agent() -> None:
-    cockpit = watched(idle)
-    assert isinstance(WindowBuilder(cockpit=cockpit), Agent)
+    window = watched(idle)
+    assert isinstance(WindowBuilder(window=window), Agent)
     with pytest.raises(AgentError, match="cannot play the architect"):
-        WindowBuilder(cockpit=cockpit).reset(Role.ARCHITECT, 0)
+        WindowBuilder(window=window).reset(Role.ARCHITECT, 0)
 
 
 @pytest.mark.slow
@@ -309,7 +294,7 @@ def test_it_is_an_agent() -> None:
 )
 def test_a_person_in_the_single_agent_environments(name: str, options: dict[str, Any]) -> None:
     env = gym.make(name, tasks=RED_AHEAD, **options)
-    builder = WindowBuilder.for_env(env, cockpit=watched(place_ahead), step_s=0.0)
+    builder = WindowBuilder.for_env(env, window=watched(place_ahead), step_s=0.0)
     trajectory = iglu_marl.play(env, builder, seed=1)
     builder.close()
     assert trajectory.completed
@@ -317,7 +302,7 @@ def test_a_person_in_the_single_agent_environments(name: str, options: dict[str,
 
 def test_a_person_in_the_parallel_environment() -> None:
     env = iglu_marl.parallel_env(tasks=RED_AHEAD, controls="human-level")
-    builder = WindowBuilder.for_env(env, cockpit=watched(place_ahead), step_s=0.0)
+    builder = WindowBuilder.for_env(env, window=watched(place_ahead), step_s=0.0)
     agents = {"architect": iglu_marl.agents.ScriptedArchitect.for_env(env), "builder": builder}
     assert iglu_marl.play(env, agents, seed=1).completed
     builder.close()
@@ -342,7 +327,7 @@ def test_a_builder_cannot_see_the_target() -> None:
         env = iglu_marl.raw_env(
             tasks=Task("", [block]), builder_sees=("pose", "grid", "inventory", "dialog"), max_steps=24
         )
-        builder = WindowBuilder.for_env(env, cockpit=watched(story), step_s=0.0)
+        builder = WindowBuilder.for_env(env, window=watched(story), step_s=0.0)
         silent = iglu_marl.agents.RandomArchitect.for_env(env, silence=1.0)
         iglu_marl.play(env, {"architect": silent, "builder": builder}, seed=1)
         builder.close()
@@ -354,7 +339,7 @@ def test_a_builder_cannot_see_the_target() -> None:
 def test_nothing_to_see_is_an_error() -> None:
     env = iglu_marl.raw_env(tasks=RED_AHEAD, builder_sees=("dialog", "pose"))
     env.reset(seed=0)
-    builder = WindowBuilder.for_env(env, cockpit=watched(idle))
+    builder = WindowBuilder.for_env(env, window=watched(idle))
     builder.reset(Role.BUILDER, 0)
     with pytest.raises(AgentError, match=r"got \['agentPos', 'dialog'\]"):
         builder.act(env.observe("builder_0"))
@@ -362,30 +347,31 @@ def test_nothing_to_see_is_an_error() -> None:
         builder.act(3)
 
 
-def test_what_this_game_does_not_have_is_said() -> None:
-    notes = []
-
+def test_a_line_that_the_chat_cannot_send_stays_and_escape_frees_the_mouse() -> None:
     def story(window: PlayedWindow) -> Iterator[None]:
-        for name in ("t", "y", "6"):
-            yield
-            press(name, name if len(name) == 1 else "")
-            yield
-            notes.append(cockpit.overlay().note)
-        click(3)
         yield
-        notes.append(cockpit.overlay().note)
+        press("t", "t")
         yield
+        write("red " * 20)
+        press("return", "\r")
+        yield
+        seen.append((builder.line.text, "a message holds 16" in builder._refusal, window._captured))
+        press("escape", "\x1b")
+        yield
+        yield
+        seen.append((builder.line.text, builder._typing, window._captured))
+        press("escape", "\x1b")
+        yield
+        yield
+        seen.append((window.closed, window._captured))
 
-    start = [(x, y, -5, 6) for x in range(-5, 5) for y in (-1, 0)]
-    task = Task("", [*start, (0, -1, -2, 6)], starting_grid=start)
-    env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=task)
-    cockpit = watched(story)
-    builder = WindowBuilder.for_env(env, cockpit=cockpit, step_s=0.0)
+    seen: list[Any] = []
+    env = iglu_marl.parallel_env(tasks=RED_AHEAD, chat="tokens", builder_can_ask=True, controls="human-level")
+    builder = WindowBuilder.for_env(env, window=watched(story), step_s=0.0)
+    agents = {"architect": iglu_marl.agents.ScriptedArchitect.for_env(env), "builder": builder}
     with pytest.raises(WindowClosed):
-        iglu_marl.play(env, builder, seed=0)
-    assert notes[0] == "In this game the builder cannot speak."
-    assert notes[1] == "In this game there are no turns to end."
-    assert notes[3] == "No red blocks are left."
+        iglu_marl.play(env, agents, seed=0)
+    assert seen == [(("red " * 20).strip(), True, False), ("", False, True), (False, False)]
 
 
 def test_leaving_the_window_releases_the_keys() -> None:
@@ -404,7 +390,7 @@ def test_leaving_the_window_releases_the_keys() -> None:
 
     places: list[np.ndarray] = []
     env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=RED_AHEAD)
-    builder = WindowBuilder.for_env(env, cockpit=watched(story), step_s=0.0)
+    builder = WindowBuilder.for_env(env, window=watched(story), step_s=0.0)
     with pytest.raises(WindowClosed):
         iglu_marl.play(env, builder, seed=0)
     assert places[0][2] < -0.2

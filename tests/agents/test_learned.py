@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
-import os
 import runpy
 import subprocess
 import sys
@@ -58,7 +57,7 @@ pytestmark = pytest.mark.system
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 if HAS_TORCH:
-    from iglu_marl.agents.learned import decoding, training
+    from iglu_marl.agents.learned import decoding
     from iglu_marl.agents.learned import model as networks
     from iglu_marl.agents.learned.checkpoint import TrainedModel
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -266,93 +265,35 @@ def test_decoding_by_hand(torch: Any) -> None:
 # ------------------------------------------------------------------------------------------------------- training
 
 
-def small(torch: Any, **changes: Any) -> Any:
-    model = networks.ModelConfig(
-        0, embedding=16, hidden=12, text=32, mention=8, channels=12, blocks=1, dropout=0.0
-    )
-    settings = {"epochs": 2, "device": "cpu", "precision": "float32", "average": 0.9, "batch_size": 16}
-    return training.TrainingConfig(
-        model=model, **{**settings, "learning_rate": 1e-2, "word_dropout": 0.0, **changes}
-    )
-
-
-def test_it_learns_a_little_language(torch: Any, tmp_path: Path) -> None:
-    taught, held_out, unseen = lessons(96, 1), lessons(12, 2), lessons(24, 3)
-    curve: list[dict[str, float]] = []
-    model = training.train(taught, held_out, tmp_path, small(torch, epochs=12), on_epoch=curve.append)
-    assert curve[-1]["place_loss"] < 0.5 * curve[0]["place_loss"]
-    assert curve[-1]["color_loss"] < 0.5 * curve[0]["color_loss"]
-    f1 = predict_actions(model, unseen).interval().value
-    assert f1 > 0.35
-    assert predict_actions(nothing, unseen).interval().value == 0.0
-    at_once = model.predict([one.situation for one in unseen])
-    assert at_once == [model(one.situation) for one in unseen]
+TRAINER = "train_edits"  # of the examples
+SIZES: dict[str, Any] = {
+    "embedding": 16, "hidden": 12, "text": 32, "mention": 8, "channels": 12, "blocks": 1, "dropout": 0.0
+}  # fmt: skip
 
 
 def same(one: Any, other: Any) -> bool:
     return one.keys() == other.keys() and all((one[name] == other[name]).all() for name in one)
 
 
-def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) -> None:
-    taught, held_out = lessons(32, 1), lessons(8, 2)
-    before = torch.random.get_rng_state()
-    whole = training.train(taught, held_out, tmp_path / "whole", small(torch, epochs=3))
-    assert torch.equal(before, torch.random.get_rng_state()), "the global generator was touched"
-
-    def stop(row: dict[str, float]) -> None:
-        if row["epoch"] == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        training.train(taught, held_out, tmp_path / "cut", small(torch, epochs=3), on_epoch=stop)
-    with pytest.raises(ConfigError, match="resume"):
-        training.train(taught, held_out, tmp_path / "cut", small(torch, epochs=3))
-    with pytest.raises(ConfigError, match="learning_rate"):
-        training.train(
-            taught, held_out, tmp_path / "cut", small(torch, epochs=3, learning_rate=0.5), resume=True
-        )
-    rows: list[dict[str, float]] = []
-    torch.rand(3)  # what else happens in the process changes nothing
-    again = training.train(
-        taught, held_out, tmp_path / "cut", small(torch, epochs=3), resume=True, on_epoch=rows.append
-    )
-    assert [row["epoch"] for row in rows] == [3]
-    assert same(whole.model.state_dict(), again.model.state_dict())
-    assert whole.threshold == again.threshold
-    curves = []
-    for folder in ("whole", "cut"):
-        with (tmp_path / folder / "curve.csv").open(newline="") as file:
-            curves.append([{**row, "seconds": ""} for row in csv.DictReader(file)])
-    assert curves[0] == curves[1]
-    assert len(curves[0]) == 3
-    other = training.train(taught, held_out, tmp_path / "other", small(torch, epochs=3, seed=1))
-    assert not same(whole.model.state_dict(), other.model.state_dict())
-
-
-def test_members_are_runs_of_their_own_and_count_by_their_mean(torch: Any, tmp_path: Path) -> None:
-    taught, held_out = lessons(32, 1), lessons(8, 2)
-
-    def stop(row: dict[str, float]) -> None:
-        if row["seed"] == 6:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        training.train(taught, held_out, tmp_path, small(torch, seed=5), members=2, on_epoch=stop)
-    rows: list[dict[str, float]] = []
-    both = training.train(
-        taught, held_out, tmp_path, small(torch, seed=5), members=2, resume=True, on_epoch=rows.append
-    )
-    assert [(row["seed"], row["epoch"]) for row in rows] == [(6, 2)]
-    assert [member["seed"] for member in both.notes["members"]] == [5, 6]
-    alone = [
-        training.train(taught, held_out, tmp_path / str(seed), small(torch, seed=seed)) for seed in (5, 6)
-    ]
-    seen = examples_of(held_out, both.vocabulary)
-    mean = np.mean([decoding.marginals(one.model, seen) for one in alone], axis=0)
-    assert np.allclose(decoding.marginals(both.model, seen), mean, atol=1e-5)
-    again = TrainedModel.load(tmp_path)
-    assert again.fingerprint == both.fingerprint
-    assert again.actions(seen) == both.actions(seen)
+def test_it_learns_a_little_language(torch: Any, tmp_path: Path) -> None:
+    train = runpy.run_path(str(ROOT / "examples" / f"{TRAINER}.py"))["train"]
+    options: dict[str, Any] = {"batch_size": 16, "learning_rate": 1e-2, **SIZES}
+    held_out, unseen = lessons(12, 2), lessons(24, 3)
+    model = train(lessons(96, 1), held_out, tmp_path, epochs=12, **options)
+    with (tmp_path / "curve.csv").open(newline="") as file:
+        curve = list(csv.DictReader(file))
+    assert len(curve) == 12
+    for name in ("place_loss", "color_loss"):
+        assert float(curve[-1][name]) < 0.5 * float(curve[0][name])
+    assert model.notes["held_out_f1"] == pytest.approx(max(float(row["f1"]) for row in curve), abs=1e-5)
+    assert predict_actions(model, unseen).interval().value > 0.35
+    assert predict_actions(nothing, unseen).interval().value == 0.0
+    at_once = model.predict([one.situation for one in unseen])
+    assert at_once == [model(one.situation) for one in unseen]
+    again = [train(lessons(32, 1), held_out, tmp_path / name, epochs=2, **options) for name in ("a", "b")]
+    assert same(again[0].model.state_dict(), again[1].model.state_dict()), "the seed decides"
+    with pytest.raises(DataError, match="nothing to learn"):
+        train([], held_out, tmp_path)
 
 
 def fresh(torch: Any, folder: Path, *words: str) -> Any:
@@ -365,7 +306,7 @@ def fresh(torch: Any, folder: Path, *words: str) -> Any:
 
 def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
     model = fresh(torch, tmp_path, "block", "put", "a")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.pt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.npz"]
     again = TrainedModel.load(tmp_path)
     assert same(model.model.state_dict(), again.model.state_dict())
     assert again.vocabulary.words == model.vocabulary.words
@@ -380,50 +321,13 @@ def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no model"):
         TrainedModel.load(tmp_path)
     fresh(torch, tmp_path)
-    whole = (tmp_path / "weights.pt").read_bytes()
-    evil = tmp_path / "evil.pt"
-    torch.save({"weights": Trap(str(tmp_path / "trodden"))}, evil)
-    for content in (whole[: len(whole) // 2], b"", evil.read_bytes()):
-        for name in ("weights.pt", "checkpoint.pt"):
-            (tmp_path / name).write_bytes(content)
+    whole = (tmp_path / "weights.npz").read_bytes()
+    other = tmp_path / "other"
+    fresh(torch, other, "more", "words")
+    for content in (whole[: len(whole) // 2], b"", (other / "weights.npz").read_bytes()):
+        (tmp_path / "weights.npz").write_bytes(content)
         with pytest.raises(DataError, match="no model"):
             TrainedModel.load(tmp_path)
-        with pytest.raises(DataError, match="no checkpoint"):
-            training.train(lessons(8, 1), lessons(8, 2), tmp_path, small(torch), resume=True)
-    assert not (tmp_path / "trodden").exists(), "a file that was read has run code"
-
-
-class Trap:
-    """What makes a folder when it is unpickled."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-
-    def __reduce__(self) -> Any:
-        return os.mkdir, (self.folder,)
-
-
-@pytest.mark.parametrize("gpu", [False, True])
-@pytest.mark.parametrize("bfloat16", [False, True])
-def test_the_machine_decides_what_is_left_open(
-    torch: Any, gpu: bool, bfloat16: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bfloat16)
-    monkeypatch.setattr(training, "_cpu_has_bfloat16", lambda: bfloat16)
-    config = training.TrainingConfig(device="auto", precision="auto")
-    precision = "bfloat16" if bfloat16 else "float32"
-    assert config.here() == replace(config, device="cuda" if gpu else "cpu", precision=precision)
-    given = replace(config, device="cpu", precision="float32")
-    assert given.here() == given
-
-
-def test_nothing_to_learn_from(torch: Any, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing to learn"):
-        training.train([], lessons(2, 1), tmp_path)
-    for wrong in ({"epochs": 0}, {"batch_size": 0}, {"precision": "float8"}, {"seed": -1}):
-        with pytest.raises(ConfigError):
-            training.TrainingConfig(**wrong)
 
 
 # --------------------------------------------------------------------------------------------------------- a game
@@ -561,17 +465,23 @@ def small_corpus(folder: Path) -> Path:
 
 def test_train_and_predict_from_the_command_line(torch: Any, tmp_path: Path, cache: Path) -> None:
     pack, model = small_corpus(tmp_path / "pack"), tmp_path / "model"
-    train = ["--data", str(pack), "--channels", "8", "--device", "cpu", "-o", str(model)]
-    trainer = runpy.run_path(str(ROOT / "examples" / "train_edits.py"))["app"]
-    done = CliRunner().invoke(trainer, [*train, "--epochs", "1", "--json"])
+    line = ["--data", str(pack), "--channels", "8", "--epochs", "1", "--members", "2", "-o", str(model)]
+    trainer = runpy.run_path(str(ROOT / "examples" / f"{TRAINER}.py"))["app"]
+    done = CliRunner().invoke(trainer, line)
     assert done.exit_code == 0, done.output
-    assert {"model.json", "weights.pt", "curve.csv", "checkpoint.pt"} <= {
-        path.name for path in model.iterdir()
-    }
-    assert 0 <= json.loads(done.stdout)["held_out_f1"] <= 1
-    again = CliRunner().invoke(trainer, [*train, "--epochs", "1"])
+    assert {path.name for path in model.iterdir()} == {"model.json", "weights.npz", "seed-0", "seed-1"}
+    again = CliRunner().invoke(trainer, line)
     assert isinstance(again.exception, ConfigError)
-    assert CliRunner().invoke(trainer, [*train, "--epochs", "1", "--resume"]).exit_code == 0
+    both, *alone = (TrainedModel.load(model / name) for name in ("", "seed-0", "seed-1"))
+    seen = examples_of(corpus_parts(Corpus.open(pack))[1], both.vocabulary)
+    mean = np.mean([decoding.marginals(one.model, seen) for one in alone], axis=0)
+    assert np.allclose(decoding.marginals(both.model, seen), mean, atol=1e-5)
+    weights = (model / "seed-0" / "weights.npz").read_bytes()
+    for path in (model / "model.json", model / "seed-1" / "model.json"):
+        path.unlink()  # as after an interruption
+    assert "seed 0 " not in CliRunner().invoke(trainer, line).output
+    assert (model / "seed-0" / "weights.npz").read_bytes() == weights
+    assert same(TrainedModel.load(model).model.state_dict(), both.model.state_dict())
     options = ["predict", "--data", str(pack), "--trained", str(model), "--json"]
     done = CliRunner().invoke(app, [*options, "-o", str(tmp_path / "predicted")])
     assert done.exit_code == 0, done.output

@@ -685,7 +685,7 @@ def test_after_a_failure_the_same_is_asked_once_more() -> None:
 def test_evaluate_records_what_models_took(tmp_path: Path) -> None:
     backend = ScriptedBackend()
     found = evaluate(
-        {"llm": lambda env: LLMArchitect.for_env(env, backend=backend, settings=SHOWN), "terse": "terse"},
+        {"llm": lambda env: LLMArchitect.for_env(env, backend=backend, settings=SHOWN), "vague": "vague"},
         {"llm": lambda env: LLMBuilder.for_env(env, backend=backend)},
         [task(TOWER[:1]), task(TOWER)],
         controls="flying",
@@ -697,9 +697,9 @@ def test_evaluate_records_what_models_took(tmp_path: Path) -> None:
     assert found.rows[0]["models"]["architect"]["requests"] == 1
     sums = {(entry["architect"], entry["role"]): entry for entry in found.models()}
     assert (sums["llm", "builder"]["games"], sums["llm", "builder"]["requests"]) == (2, 4)
-    assert ("terse", "architect") not in sums
+    assert ("vague", "architect") not in sums
     assert json.loads((tmp_path / "evaluation.json").read_text())["models"] == found.models()
-    assert "models" not in evaluate("terse", "hasty", [task()], controls="flying", progress=False).to_json()
+    assert "models" not in evaluate("vague", "hasty", [task()], controls="flying", progress=False).to_json()
 
 
 # -------------------------------------------------------------------------------------------------------- injection

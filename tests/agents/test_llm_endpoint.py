@@ -974,7 +974,7 @@ def test_many_games_are_in_flight_and_are_the_same_games() -> None:
         settings = settings_for(server, cache="off", concurrency=more.pop("allowed", 6))
         agents = {
             "architects": {"a": partial(LLMArchitect.for_env, settings=settings)},
-            "builders": ["careful"],
+            "builders": ["scripted"],
         }
         options = {"episodes": 2, "controls": "flying", "config": {"max_steps": 300}, "progress": False}
         return evaluate(**agents, tasks=tasks, **options, **more)

@@ -296,36 +296,6 @@ def test_an_architect_who_repeats_a_recorded_session(tmp_path: Path, play: Any) 
     check_recording(tmp_path, person, False)
 
 
-def test_menu_and_help_pause_the_game(tmp_path: Path, play: Any) -> None:
-    def story(me: Person, window: PlayedWindow) -> Iterator[None]:
-        yield from me.wait(20)
-        press("/", "/")  # the key of "?" on many keyboards: it writes nothing while no line is open
-        yield
-        before = int(me.worlds.steps[0])
-        yield
-        yield
-        assert me.worlds.steps[0] == before
-        press("escape", "\x1b")
-        yield from me.wait(2)
-        press("escape", "\x1b")
-        yield
-        press("h", "h")
-        yield
-        yield
-        before = int(me.worlds.steps[0])
-        press("escape", "\x1b")
-        yield from me.wait(2)
-        assert me.worlds.steps[0] > before
-        press("escape", "\x1b")
-        press("q", "q")
-        yield
-        raise AssertionError("Q did not leave the game")
-
-    person, done = play({"partner": "random"}, story)
-    assert not done
-    check_recording(tmp_path, person, False)
-
-
 # --------------------------------------------------------------------------------------------------- bad input
 
 

@@ -88,8 +88,6 @@ def test_what_is_said_without_a_progressive_task() -> None:
     assert [text for text in heard if text] == [u.text for turn in SAID for u in turn if u.role is A]
     last = session()[2]
     assert begun(last).act(observed(TWO)) == "and green"
-    given = begun(last, session=session())
-    assert given.act(observed([])) == "a blue one\nin the middle"
     silent = begun(Task("", ONE, ids="iglu"))
     assert [silent.act(observed([])) for _ in range(5)] == [""] * 5
 
@@ -115,8 +113,6 @@ def test_long_words_are_said_in_parts() -> None:
 def test_misuse_is_refused() -> None:
     with pytest.raises(AgentError, match="patience"):
         ReplayArchitect(patience=0)
-    with pytest.raises(AgentError, match="expected a Subtasks"):
-        ReplayArchitect("1-row")  # type: ignore[arg-type]
     architect = ReplayArchitect()
     with pytest.raises(AgentError, match="call reset"):
         architect.act(observed([]))
@@ -171,7 +167,7 @@ def demo(*arguments: str) -> dict[str, Any]:
 
 
 def test_the_demo_takes_any_pair(tmp_path: Path) -> None:
-    told = demo("--architect", "talkative", "--builder", "oracle", "--task", "bridge", "-o", str(tmp_path))
+    told = demo("--architect", "vague", "--builder", "oracle", "--task", "bridge", "-o", str(tmp_path))
     assert (told["controls"], told["completed"], told["architect_turns"]) == ("walking", True, 1)
 
 

@@ -53,7 +53,7 @@ FAST: dict[str, Any] = {
     "baselines": False,
     "progress": False,
 }
-PAIRS = (["precise", "vague"], ["careful", "hasty"])
+PAIRS = (["scripted", "vague"], ["scripted", "hasty"])
 
 
 def small(count: int = 3) -> list[Task]:
@@ -125,7 +125,7 @@ from evaluated_agents import Slow
 from iglu_marl import evaluate
 from iglu_marl.tasks import BundledTasks
 if __name__ == "__main__":
-    evaluate({"slow": Slow}, ["careful", "hasty"], list(BundledTasks(mode="structures"))[:4], episodes=3, seed=2,
+    evaluate({"slow": Slow}, ["scripted", "hasty"], list(BundledTasks(mode="structures"))[:4], episodes=3, seed=2,
              controls="flying", config={"max_steps": 400}, progress=False, processes=int(sys.argv[2]), baselines=False,
              output=sys.argv[1])
 """
@@ -172,7 +172,7 @@ def test_a_resumed_evaluation_plays_what_has_no_transcript_yet(tmp_path: Path) -
 
     def kept(examples: int) -> list[tuple[bool, bool]]:
         found = evaluate(
-            "precise", "careful", small(2), episodes=2, examples=examples, output=tmp_path, **FAST
+            "scripted", "scripted", small(2), episodes=2, examples=examples, output=tmp_path, **FAST
         )
         return [("dialogue" in row, "grid" in row) for row in found.rows]
 
@@ -197,29 +197,29 @@ def test_a_second_evaluation_in_one_folder_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "games.jsonl"
     with contextlib.closing(JsonLines(log)):
         with pytest.raises(DataError, match=f"{log} is being written by process {os.getpid()} on "):
-            evaluate("precise", "careful", small(1), output=tmp_path, **FAST)
+            evaluate("scripted", "scripted", small(1), output=tmp_path, **FAST)
         assert log.read_bytes() == b""
-    assert len(evaluate("precise", "careful", small(1), output=tmp_path, **FAST).rows) == 1
+    assert len(evaluate("scripted", "scripted", small(1), output=tmp_path, **FAST).rows) == 1
 
 
 @pytest.mark.slow
 def test_more_builders_tasks_and_episodes_are_added(tmp_path: Path) -> None:
-    evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
+    evaluate("scripted", "scripted", small(2), output=tmp_path, **FAST)
     begun = (tmp_path / "games.jsonl").read_text()
-    more = evaluate("precise", ["careful", "hasty"], small(3), episodes=2, output=tmp_path, **FAST)
-    assert tables(more) == tables(evaluate("precise", ["careful", "hasty"], small(3), episodes=2, **FAST))
+    more = evaluate("scripted", ["scripted", "hasty"], small(3), episodes=2, output=tmp_path, **FAST)
+    assert tables(more) == tables(evaluate("scripted", ["scripted", "hasty"], small(3), episodes=2, **FAST))
     log = (tmp_path / "games.jsonl").read_text()
     assert log.startswith(begun)
     assert len(log.splitlines()) == 1 + 12
 
 
 def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
-    evaluate("precise", "careful", small(1), output=tmp_path, **FAST)
+    evaluate("scripted", "scripted", small(1), output=tmp_path, **FAST)
     with pytest.raises(ConfigError, match=r"config\.controls was 'flying', is 'walking'"):
-        evaluate("precise", "careful", small(1), output=tmp_path, **{**FAST, "controls": "walking"})
+        evaluate("scripted", "scripted", small(1), output=tmp_path, **{**FAST, "controls": "walking"})
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot be used as a folder"):
-        evaluate("precise", "careful", small(1), output=tmp_path / "file", **FAST)
+        evaluate("scripted", "scripted", small(1), output=tmp_path / "file", **FAST)
 
 
 # ------------------------------------------------------------------------------------------------ averages by hand
@@ -405,14 +405,14 @@ def test_agents_of_every_kind() -> None:
     [
         ("nobody", "'nobody' is unknown, expected one of .*scripted"),
         ([], "architects is empty"),
-        (["terse", "terse"], "has 'terse' twice"),
+        (["vague", "vague"], "has 'vague' twice"),
         ("no.such:Thing", "cannot be imported"),
         ({"x": 5}, "architect is 5"),
     ],
 )
 def test_agents_that_are_none(agents: Any, message: str) -> None:
     with pytest.raises(AgentError, match=message):
-        evaluate(agents, "careful", small(1), **FAST)
+        evaluate(agents, "scripted", small(1), **FAST)
 
 
 def test_tasks_of_every_kind() -> None:
@@ -441,7 +441,7 @@ def test_tasks_of_every_kind() -> None:
 
 def test_equal_tasks_have_different_keys() -> None:
     task = small(1)[0]
-    found = evaluate("precise", "hasty", [task, task], **FAST)
+    found = evaluate("scripted", "hasty", [task, task], **FAST)
     assert [row["key"] for row in found.rows] == [digest(task), f"{digest(task)}/1"]
     assert len({row["seed"] for row in found.rows}) == 2
 
@@ -467,10 +467,10 @@ def test_the_hash_of_a_task_depends_on_all_but_its_name(field: str) -> None:
 @pytest.mark.slow
 def test_errors_are_raised_or_counted(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="no more"):
-        evaluate(evaluated_agents.Broken, "careful", small(1), **FAST)
+        evaluate(evaluated_agents.Broken, "scripted", small(1), **FAST)
     for processes in (1, 2):
         found = evaluate(
-            evaluated_agents.Broken, "careful", small(2), on_error="count", processes=processes, **FAST
+            evaluated_agents.Broken, "scripted", small(2), on_error="count", processes=processes, **FAST
         )
         assert found.summary("architect")[0]["errors"] == 2
         assert [row["error"] for row in found.rows] == ["RuntimeError: no more <b>words</b>"] * 2
@@ -483,7 +483,7 @@ def test_whatever_is_said_is_reported(tmp_path: Path) -> None:
     """Also names that cannot be written as they are."""
     tasks = [small(1)[0].replace(task_id="t\ud800")]
     options = {**FAST, "config": {"max_steps": 200, "max_turns": 7}}
-    found = evaluate({"half\udfff": evaluated_agents.Garbled}, "careful", tasks, output=tmp_path, **options)
+    found = evaluate({"half\udfff": evaluated_agents.Garbled}, "scripted", tasks, output=tmp_path, **options)
     (row,) = found.rows
     assert row["instructions"] == 7
     assert [text for who, text in row["dialogue"] if who == "architect"][:3] == [
@@ -506,16 +506,14 @@ def test_whatever_is_said_is_reported(tmp_path: Path) -> None:
 )
 def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        evaluate("precise", "careful", small(1), **{**FAST, **options})
+        evaluate("scripted", "scripted", small(1), **{**FAST, **options})
 
 
 @pytest.mark.parametrize(
     "options", [{"chat": "tokens"}, {"view": "parallel"}, {"controls": "walking"}], ids=str
 )
 def test_every_form_of_the_game(options: dict[str, str]) -> None:
-    assert (
-        evaluate("terse", "asking", small(2), **{**FAST, **options}).matrix()["terse"]["asking"].value == 1.0
-    )
+    assert evaluate("vague", "hasty", small(2), **{**FAST, **options}).matrix()["vague"]["hasty"].value == 1.0
 
 
 # ------------------------------------------------------------------------------------------------------- reports
@@ -612,7 +610,7 @@ def test_nan_is_null_in_json() -> None:
 
 @pytest.mark.slow
 def test_evaluate_command(tmp_path: Path) -> None:
-    words = ["--architect", "precise", "--architect", "terse", "--builder", "oracle", "--count", "2"]
+    words = ["--architect", "scripted", "--architect", "vague", "--builder", "oracle", "--count", "2"]
     words += ["--controls", "flying", "--examples", "1", "-o", str(tmp_path / "out")]
     done = CliRunner().invoke(app, ["evaluate", *words, "--json"])
     assert done.exit_code == 0, done.output
@@ -648,7 +646,7 @@ def test_the_baseline_in_the_docs_is_what_the_command_gives(root: Path) -> None:
         for line in re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)[0].splitlines()
     )
     table = {(line[0], name): part for line in lines for name, part in zip(head[1:], line[1:], strict=True)}
-    for architect, builder in (("precise", "careful"), ("vague", "hasty")):
+    for architect, builder in (("scripted", "scripted"), ("vague", "hasty")):
         found = evaluate(architect, builder, config={"max_steps": 2000}, baselines=False, progress=False)
         assert table[architect, builder] == cell("steps", found.matrix("steps")[architect][builder])
 

@@ -183,7 +183,7 @@ class Picky:
 @pytest.mark.parametrize(
     ("architects", "builders", "config"),
     [
-        ("precise", "careful", {"builders": 2}),
+        ("vague", "hasty", {"builders": 2}),
         ("scripted", "oracle", {"builders": 2, "chat": "tokens", "vocabulary": 8}),
         ("scripted", game(), {}),
         (game(), "scripted", {}),

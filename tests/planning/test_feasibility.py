@@ -127,22 +127,6 @@ def test_what_a_game_allows_decides_whether_a_target_is_impossible(
     assert bool(reason) == bool(found)
 
 
-@pytest.mark.parametrize(
-    ("task", "options", "proved"),
-    [
-        (Task("", [(5, -1, 5, 1)], invariant=False), {}, True),
-        (Task("", [(5, -1, 5, 1)]), {}, False),  # a shifted one can be reached
-        (Task("", [(5, -1, 5, 1)], invariant=False), {"completion": "cover"}, False),
-    ],
-)
-def test_a_builder_that_is_stuck_cannot_reach_everything(
-    task: Task, options: dict[str, Any], proved: bool
-) -> None:
-    env = raw_env(tasks=task, **options)
-    env.reset(seed=0, options={"pose": (-8.0, 0.0, -8.0, 0.0, 0.0)})
-    assert bool(env.unwrapped.episode.reason_impossible()) is proved
-
-
 def test_what_can_be_done_now_is_judged_from_now() -> None:
     """A used-up colour comes back when a block of it is taken away."""
     env = raw_env(tasks=Task("", SQUARE[:20]))

@@ -9,7 +9,6 @@ from worlds import Block, world_with
 from iglu_marl.core.actions import CAMERA_STEP_DEG
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.core.kernels.records import NO_CELL
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
 from iglu_marl.planning.flying import kernels
@@ -18,7 +17,6 @@ from iglu_marl.planning.flying.search import shortest_flight
 from iglu_marl.planning.flying.successors import _ALLOWED, _AROUND, Successors
 from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import Problem
-from iglu_marl.planning.raycast import blocked_by_body, cast_rays
 
 
 def clutter(seed: int, count: int = 18) -> np.ndarray:
@@ -32,17 +30,6 @@ def clutter(seed: int, count: int = 18) -> np.ndarray:
 
 def test_camera_steps_are_those_of_the_controls() -> None:
     assert kernels.CAMERA_DEG == CAMERA_STEP_DEG == Controls("flying").camera_limit
-
-
-def test_rays_and_bodies() -> None:
-    """The first ray meets a block three cells ahead, the second nothing; the first body stands in the cell."""
-    grid = np.array(blocks_to_grid([(0, 0, -3, 1)]))
-    hits, befores = cast_rays(grid, np.array([(0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 180.0, 0.0)]))
-    assert (hits[0].tolist(), befores[0].tolist()) == ([0, 0, -3], [0, 0, -2])
-    assert (hits[1] == NO_CELL).all()
-    poses = np.array([(0.0, 0.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0, 0.0, 0.0)])
-    assert blocked_by_body(poses, (0, 0, 0)).tolist() == [True, False]
-    assert blocked_by_body(poses, [(2, 0, 0), (2, 0, 0)]).tolist() == [False, True]
 
 
 TURNS = [(45, 0, 1, 0), (100, 0, 1, 10), (350, 0, 1, 10), (45, 0, 2, 45), (100, 0, 2, 10)]

@@ -7,8 +7,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from iglu_marl import IgluMarlError, Pose, Task, Worlds
 from iglu_marl.core.actions import Action
@@ -169,15 +167,3 @@ def test_wrong_entries_are_errors_of_ours(key: str, wrong: Any) -> None:
 def test_missing_entries_are_named(key: str) -> None:
     with pytest.raises(IgluMarlError, match=f"the observation is .*'hotbar'.*, expected a dict with '{key}'"):
         plan({name: value for name, value in OKAY.items() if name != key}, EDIT)
-
-
-@given(
-    st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=6))
-)
-@settings(max_examples=50)
-def test_what_is_no_world(world: Any) -> None:
-    for read in (plan, lambda world, edits: Executor(edits).next_action(world)):
-        with pytest.raises(IgluMarlError, match="expected"):
-            read(world, EDIT)
-    with pytest.raises(IgluMarlError, match="expected a dict with 'agentPos'"):
-        Pose.from_observation(world)

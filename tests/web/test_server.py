@@ -715,7 +715,7 @@ def test_no_game_begins_where_ticks_come_late(
         {"agents": {Role.BUILDER: ("nobody",)}},
         {"replace": {Role.ARCHITECT: "x"}},
         {"team": {"players": 4}},
-        {"team": {"architects": 2}, "agents": {Role.BUILDER: ("careful",)}},
+        {"team": {"architects": 2}, "agents": {Role.BUILDER: ("hasty",)}},
     ],
 )
 def test_servers_that_cannot_be(options: dict[str, Any], wrong: dict[str, Any]) -> None:

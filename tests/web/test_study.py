@@ -53,7 +53,7 @@ participant = "PROLIFIC_PID"
 
 [[conditions]]
 name = "precise"
-partner = "precise"
+partner = "scripted"
 tasks = ["one-red"]
 
 [[conditions]]
@@ -687,7 +687,7 @@ def test_databases_that_cannot_be(url: str) -> None:
         (("title =", "pairing = \"often\"\ntitle ="), "pairing is 'often', expected 'fixed' or 'rotate'"),
         (("title =", "pairing = \"rotate\"\nroles = \"swap\"\ntitle ="), "pairing is 'rotate' with roles"),
         (("title =", "codes = [\"a b\"]\ntitle ="), "codes has 'a b'"),
-        (("partner = \"precise\"", "partner = 3"), "partner of 'precise' is 3, expected a text or a table by seat"),
+        (("partner = \"scripted\"", "partner = 3"), "partner of 'precise' is 3, expected a text or a table by seat"),
         (("[[conditions]]\nname = \"precise\"",
           "[team]\narchitects = 2\n[[conditions]]\nrole = \"architect\"\nname = \"precise\""),
          "a role of 'precise' is 'architect', expected one of architect_0, architect_1"),

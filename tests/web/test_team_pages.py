@@ -124,7 +124,7 @@ def test_the_lobby_shows_the_seats(tmp_path: Path) -> None:
     [
         {"role": "architect"},
         {"role": ["builder_0"]},
-        {"role": "builder_0", "partner": "precise"},
+        {"role": "builder_0", "partner": "vague"},
         {"role": "builder_0", "partner": {"builder_1": "oracle"}},
         {"role": "builder_0", "partner": None},
     ],

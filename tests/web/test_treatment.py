@@ -38,7 +38,7 @@ least_s = 0
 BUILDS = """
 [[conditions]]
 name = "builds"
-partner = "precise"
+partner = "scripted"
 tasks = ["one-red"]
 """
 
@@ -155,7 +155,7 @@ def test_the_tables_say_who_said_what_and_why_a_game_ended(tmp_path: Path) -> No
     assert abs(float(mine["at"]) - clock.time()) < 60
     theirs = [row for row in said if not row["code"]]
     assert {(row["player"], row["agent"], row["to"]) for row in theirs} <= {
-        ("architect", "precise", "builder")
+        ("architect", "scripted", "builder")
     }
     (version,) = rows_of(out / "versions.csv")
     assert (out / version["file"]).read_text("utf-8") == text

@@ -19,15 +19,8 @@ export async function ask(path, body = null) {
 
 export const PARTNERS = {
   scripted: ["Standard", "explains block by block and shape by shape; follows instructions, and asks back"],
-  precise: ["Precise", "one block at a time, always in full"],
-  terse: ["Terse", "as few words as possible"],
-  talkative: ["Talkative", "greets, praises, varies its words"],
   vague: ["Vague", "leaves things out: ask it"],
-  mistaken: ["Mistaken", "now and then says something wrong, and corrects itself"],
-  careful: ["Careful", "does what it fully understands, and says what it lacks"],
   hasty: ["Hasty", "never asks, guesses, and slips now and then"],
-  forgetful: ["Forgetful", "sometimes forgets an instruction"],
-  asking: ["Asking", "asks back before it begins"],
   llm: ["Language model", "chosen by the server"],
   "scripted-llm": ["Language model and planner", "a language model reads, the standard builder builds"],
   learned: ["Learned", "a model trained on people's games"],
