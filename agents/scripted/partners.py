@@ -37,7 +37,6 @@ from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
 from iglu_marl.language import CellEdit, DialogueAct, Failure, parse, parse_small_talk, render, say
 from iglu_marl.language.grammar.instructions import fewest_words
-from iglu_marl.language.grammar.reader import try_text
 from iglu_marl.language.grammar.speaker import spelled
 from iglu_marl.language.meaning.blocks import EditKind, Reason
 
@@ -114,7 +113,7 @@ def shortest(edit: CellEdit) -> str:
         number = 0
         while number < len(words):
             fewer = words[:number] + words[number + size :]
-            if try_text(" ".join(fewer)) == edit:
+            if parse(" ".join(fewer)) == edit:
                 words = fewer
             else:
                 number += 1
