@@ -97,11 +97,6 @@ class Understanding:
         """The failure to ask about, or None."""
         return self.found if isinstance(self.found, Failure) and self.found.missing is not None else None
 
-    @property
-    def complete(self) -> bool:
-        """Whether it was read and can be followed."""
-        return not isinstance(self.found, Failure)
-
 
 def understand(text: str, grid: Grid, context: Context | None = None) -> Understanding:
     """Read an utterance in a world."""
