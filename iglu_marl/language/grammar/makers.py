@@ -214,7 +214,8 @@ def put(
     if stacked and new.kind is Kind.BLOCK and new.count != 1:
         mods = mods.plus(Modifiers(standing=True))
     if mods.origin is not None:  # "a row of 3 to the north from the red block": beside it
-        reject_if(mods.way is None or mods.where)
+        if mods.way is None or mods.where:
+            raise Rejected
         mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
     reject_if(mods.four is not None)
     made = _described(new, mods)
@@ -333,7 +334,7 @@ def _positioned(
         kind, standing = Kind.TOWER, None
     reject_if(kind is Kind.TOWER and standing is False)
     single = kind is Kind.BLOCK and count == 1
-    reject_if(single and not (mods.way is mods.axis is standing is None))
+    reject_if(single and any(one is not None for one in (mods.way, mods.axis, standing)))
     return kind, None if single or kind in (Kind.ROW, Kind.TOWER) else standing
 
 

@@ -437,7 +437,7 @@ def _placed(where: Any, part: Any) -> Any:
     return replace(part, where=(where, *part.where))
 
 
-_CHANGES = {
+_CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "color": _colored,
     "count": _counted,
     "height": _counted,
