@@ -63,7 +63,7 @@ MAX_REFUSALS = 2  # per open block before giving up
 _NOT_HEARD = frozenset(
     DialogueAct(name)
     for name in (
-        *("not_understood", "unknown_word", "unknown_named", "mean_other", "not_read", "which_reading"),
+        *("not_understood", "unknown_word", "unknown_named", "mean_other", "not_read"),
         *(
             "which_color",
             "which_height",

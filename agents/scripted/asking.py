@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from iglu_marl.agents.scripted.referring import offset_of
-from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_id, color_name
+from iglu_marl.core.grid import COLOR_NAMES, color_id
 from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, say
 from iglu_marl.language.grammar.constructions import example_requests
-from iglu_marl.language.grammar.reader import respelled, tokens
-from iglu_marl.language.grammar.templates import number_of, templates, words
+from iglu_marl.language.grammar.reader import tokens
+from iglu_marl.language.grammar.templates import templates, words
 from iglu_marl.language.meaning.blocks import Reason, walk
 from iglu_marl.language.meaning.statements import Name
 from iglu_marl.language.meaning.verbs import Ambiguous, Facing
 from iglu_marl.language.talk.discourse import asks
-from iglu_marl.language.talk.repair import Understanding, meanings
+from iglu_marl.language.talk.repair import Understanding
 
 _QUESTIONS = {
     "color": DialogueAct.WHICH_COLOR,
@@ -34,7 +33,6 @@ _REFUSALS = {
     Reason.OUTSIDE: DialogueAct.OUTSIDE,
     Reason.OCCUPIED: DialogueAct.OCCUPIED,
 }
-_WAYS = ("north", "east", "south", "west", "left", "right", "front", "behind", "up", "down", "above", "below")
 _UNREAD = (Reason.EMPTY, Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
 _POLITE = {"can", "could", "would", "will", "you", "me", "please"}
 MOST_WORDS = 6  # maximum length of a quoted part in a refusal
@@ -69,10 +67,6 @@ def _forms(
     if reason is Reason.NO_MATCH and isinstance(heard.instruction, CellEdit):
         yield say(DialogueAct.NOTHING_THERE)
     if reason is Reason.AMBIGUOUS:
-        if isinstance(heard.instruction, Ambiguous) and failure.reference is None:
-            readings = list(_readings(heard.instruction, grid, context))
-            if len(readings) == 2:
-                yield say(DialogueAct.WHICH_READING, word=readings[0], other=readings[1])
         if isinstance(failure.reference, Blocks) and len(failure.reference.colors) == 1:
             yield say(DialogueAct.WHICH_BLOCK, failure.reference.colors[0])
     if not asks(failure) and reason in _REFUSALS:
@@ -126,34 +120,3 @@ def report_done(heard: Understanding, idle: tuple[int, ...], fits: Fits) -> str:
         say(DialogueAct.UNCHANGED, word=" ".join(stated.split()[:n])) for n in (None, MOST_WORDS) if stated
     )
     return next(filter(fits, forms), say(DialogueAct.DONE))
-
-
-def _readings(instruction: Ambiguous, grid: Any, context: Context | None) -> Iterator[str]:
-    """Return what each reading would change that the others would not."""
-    worlds = [world.grid for _, world in meanings(instruction, grid, context or Context())]
-    for world in worlds:
-        own = world != grid
-        for other in worlds:
-            if other is not world:
-                own &= world != other
-        cells = cells_of(own if own.any() else world != grid).tolist()
-        if cells:
-            (x, y, z), count = cells[0], len(cells)
-            edit = CellEdit.between((x, y, z), color_at(grid, (x, y, z)), color_at(world, (x, y, z)))
-            yield _briefly(edit) + (f" and {count - 1} more" if count > 1 else "")
-
-
-def _briefly(edit: CellEdit) -> str:
-    x, y, z = edit.cell
-    steps = [f"{count} {way}" for way, count in offset_of((0, y, 0), (x, y, z))]
-    color = color_name(edit.after or edit.old_color or 0)
-    return f"{edit.action} {color} {' '.join(steps) or 'at the centre'}, level {y + 2}"
-
-
-def respelling(text: str) -> str:
-    """Return a note on corrected words if they give a colour, a number or a direction."""
-    for word, other in respelled(text):
-        meaningful = other in COLOR_NAMES or other in _WAYS or number_of(other) is not None
-        if meaningful or other in templates()["numbers"]:
-            return say(DialogueAct.TAKEN_FOR, word=word, other=other)
-    return ""

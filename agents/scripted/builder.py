@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.answers import ConversationState
-from iglu_marl.agents.scripted.asking import objection, report_done, respelling
+from iglu_marl.agents.scripted.asking import objection, report_done
 from iglu_marl.agents.scripted.builder_answers import mentioned, replies
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
@@ -158,7 +158,7 @@ class ScriptedBuilder(BuilderBase):
         elif heard.instruction is None:
             self._aside = words
         elif heard.instruction != self._task or not self._executor.steps:  # no repetition
-            self._aside = respelling(text) if unread else ""
+            self._aside = ""
             if self._work_on(heard.instruction, heard) and words:
                 self._remark = words
 

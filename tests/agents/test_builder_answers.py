@@ -8,10 +8,9 @@ from talkers import Instructor
 from test_conversation import BLUE, GREEN, RED, TEN
 
 from iglu_marl.agents.scripted.answers import ConversationState, scene_answer
-from iglu_marl.agents.scripted.asking import _briefly
 from iglu_marl.agents.scripted.builder_answers import replies
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.language import CellEdit, Context, Failure, make_codec, parse, say
+from iglu_marl.language import Context, Failure, make_codec, parse, say
 
 WORLD = ((0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE), (5, -1, 5, RED))
 CORNER = "5 blocks east and 5 south of the centre, on the ground"
@@ -171,19 +170,3 @@ def test_answers_can_be_said_with_tokens() -> None:
     for text in ("Where are you?", "What is left?", "Is the red row blue?", "What did you do?"):
         (answer, *_) = replies(text, now)
         assert 1 not in codec.encode(answer), answer
-
-
-@pytest.mark.parametrize(
-    ("cell", "before", "after", "expected"),
-    [
-        ((2, -1, -3), 0, 6, "place red 2 east 3 north, level 1"),
-        ((-1, 4, 5), 0, 1, "place blue 1 west 5 south, level 6"),
-        ((0, 7, 0), 2, 0, "remove yellow at the centre, level 9"),
-        ((0, 0, 4), 3, 0, "remove green 4 south, level 2"),
-        ((-5, 0, 0), 0, 5, "place purple 5 west, level 2"),
-    ],
-)
-def test_a_reading_is_named_by_one_of_its_edits(
-    cell: tuple[int, int, int], before: int, after: int, expected: str
-) -> None:
-    assert _briefly(CellEdit.between(cell, before, after)) == expected

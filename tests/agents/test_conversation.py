@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from talkers import Instructor, Person
 
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.language import Context, DialogueAct, constructions, parse, parse_small_talk, say
-from iglu_marl.language.talk.repair import meanings, understand
+from iglu_marl.language import DialogueAct, constructions, parse, parse_small_talk, say
 
 RED, BLUE, GREEN = 6, 1, 3
 HOUSE = blocks_to_grid(
@@ -131,19 +129,6 @@ def test_a_question_stays_open_until_it_is_answered_or_taken_back() -> None:
     assert instructor.blocks == [(0, -1, 0, BLUE)]
 
 
-@pytest.mark.parametrize(("reply", "count"), [("the first", 0), ("the second one", 1)])
-def test_which_of_two_meanings(reply: str, count: int) -> None:
-    text, red = "Put a green block on each side of the red block.", (0, -1, 0, RED)
-    instructor = Instructor(red)
-    (question,) = instructor.says(text)
-    assert question.startswith("Do you mean: place green")
-    assert instructor.says(reply) == ["Done."]
-    built = {block[:3] for block in instructor.blocks if block[3] == GREEN}
-    grid = blocks_to_grid([red]).astype(np.int8)
-    heard = understand(text, grid, Context((), 0.0))
-    assert built == set(meanings(heard.instruction, grid, Context((), 0.0))[count][1].cells)
-
-
 TWO = ((0, -1, 0, RED), (3, -1, 3, BLUE))
 
 
@@ -210,8 +195,7 @@ def test_undo_takes_back_one_instruction_after_the_other() -> None:
     ("text", "answers"),
     [
         ("Remove the crimson block.", ["I don't know the word 'crimson'."]),
-        ("Place a yelow block in the centre.", ["I take 'yelow' for 'yellow'.", "Done."]),
-        ("Place a red blok in the centre.", ["Done."]),
+        ("Place a yelow block in the centre.", ["Done."]),
     ],
 )
 def test_words_that_are_not_known_or_misspelt(text: str, answers: list[str]) -> None:
@@ -243,7 +227,7 @@ def test_a_refusal_shows_two_requests_that_can_be_read_and_an_architect_takes_it
         ("Stack four in orange.", "I don't understand."),
         ("Make it out of orange blocks.", "I don't understand 'out of orange blocks'."),
         ("Put a block on the red block.", "Which color?"),
-        ("Five red towers lying flat, east to west.", "I don't understand."),
+        ("Five red towers lying flat, east to west.", "I don't understand 'lying flat east to west'."),
     ],
 )
 def test_only_what_was_not_said_is_asked_for_and_only_what_was_said_is_quoted(text: str, answer: str) -> None:

@@ -82,46 +82,6 @@ def test_what_is_announced_or_not_wholly_understood_changes_nothing(text: str) -
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "switch to green",
-        "Great! Now let's use green",
-        "starting with green",
-        "now green",
-    ],
-)
-def test_a_colour_that_is_announced_is_that_of_what_follows(text: str) -> None:
-    talk = Dialogue()
-    assert talk.says("Put a red block in the middle.")
-    assert not talk.says(text)
-    first, second, third, row = {(0, 0, 0)}, {(-1, -1, 0)}, {(0, 1, 0)}, {(x, -1, 3) for x in (-1, 0, 1)}
-    assert talk.says("put one on top") == first
-    assert talk.says("add a block to the west of the red block") == second
-    assert talk.says("put a blue block on top of the tower") == third
-    assert talk.says("a row of 3 from west to east three south of the centre") == row, "of the last colour"
-    for cells, color in ((first, GREEN), (second, GREEN), (third, BLUE), (row, BLUE)):
-        assert {talk.world[y + 1, x + 5, z + 5] for x, y, z in cells} == {color}
-
-
-def test_a_colour_that_others_placed_ends_an_announcement() -> None:
-    talk = Dialogue((0, -1, 0, RED))
-    assert not talk.says("switch to green")
-    talk.discourse.notice(talk.world, grid := blocks_to_grid([(0, -1, 0, RED), (0, 0, 0, GREEN)]))
-    talk.world = grid
-    assert talk.says("put a block west of the red block") == {(-1, -1, 0)}
-    talk.discourse.notice(talk.world, grid := blocks_to_grid([(0, -1, 0, RED), (3, -1, 0, BLUE)]))
-    talk.world = grid
-    assert not talk.says("put a block west of the red block"), "it asks for the colour"
-
-
-@pytest.mark.parametrize("text", ["start with a green block", "now a green block"])
-def test_a_block_that_is_asked_for_is_no_announcement(text: str) -> None:
-    talk = Dialogue()
-    talk.discourse.hear(text, talk.world)
-    assert talk.discourse.context.color is None
-
-
-@pytest.mark.parametrize(
     ("thing", "below"),
     [
         ("the last block you built", (0, -1, 3)),
@@ -269,7 +229,6 @@ def test_things_that_stand_there_get_names() -> None:
 @pytest.mark.parametrize(
     ("text", "cells"),
     [
-        ("Put a white, sorry, green block on the red block.", {(0, 0, 0)}),
         ("Put a green block to the left... I mean to the right of the red block.", {(1, -1, 0)}),
     ],
 )

@@ -61,7 +61,6 @@ def test_rules_choices_options_lists_and_costs() -> None:
         ("<a:#> <b:#> => (a, 1)", "b not used"),
         ("<a:#> => add(c)", "c"),
         ("<a:#> => add(", "no expression"),
-        ("[big] <a:wrong> and <b:#> => add", "begin with itself"),
         ("{one} <a:#> => add\nlist one: 1\nlist two: 2\nlist one: a", "second list 'one'"),
     ],
 )

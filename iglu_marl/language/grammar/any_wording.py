@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from iglu_marl.language.grammar import inverses
-from iglu_marl.language.grammar.engine import (
-    NAMES,
-    NUMBER,
-    CategorySlot,
-    Choice,
-    Comma,
-    Node,
-    Rule,
-    Sequence,
-    Word,
-    slots_of,
-)
+from iglu_marl.language.grammar.engine import NAMES, NUMBER, CategorySlot, Choice, Node, slots_of
 from iglu_marl.language.grammar.expressions import Definition, Inverse, Slots
 from iglu_marl.language.grammar.makers import OF_BLOCKS
 from iglu_marl.language.grammar.modifiers import Modifiers
-from iglu_marl.language.grammar.speaker import Speaker, plainest
+from iglu_marl.language.grammar.speaker import Speaker, Wording, plainest
 from iglu_marl.language.meaning.placing import BlockSpec, Sides
 from iglu_marl.language.meaning.references import Anaphor, Between, Blocks, Each, Portion
 from iglu_marl.language.meaning.shapes import Kind
@@ -137,86 +127,62 @@ _INVERSES: dict[str, Inverse] = {
 """Inverses of makers of rules that are only read; definitions need none."""
 
 
-class AnyWording:
+class AnyWording(Speaker):
     """Words values by a speaker, and else by the first rule that makes them, whether or not it is said."""
 
     def __init__(self, speaker: Speaker) -> None:
-        self.speaker = speaker
-        self.inverses: dict[str, Inverse] = {**speaker.inverses, **_INVERSES}
-        for name, one in speaker.grammar.makers.items():
-            if isinstance(one, Definition) and name not in self.inverses:
-                self.inverses[name] = self._inverse_of(one)
-        self._rules = Speaker(speaker.grammar, self.inverses)
-        self._known: dict[tuple[str, Any], Words | None] = {}
+        makers = speaker.grammar.makers.items()
+        defined = {name: self._inverse_of(one) for name, one in makers if isinstance(one, Definition)}
+        self.speaker, self.grammar = speaker, speaker.grammar
+        self.inverses = {**defined, **speaker.inverses, **_INVERSES}
+        self._known: dict[tuple[str, Any], Wording | None] = {}
 
     def words(self, category: str, value: Any) -> Words | None:
         """Return a wording of a value of a category; None if no rule makes it."""
         self._known.clear()
-        return self._words(category, value)
+        said = self._first(category, value)
+        return None if said is None else tuple(plainest(said))
 
-    def _words(self, category: str, value: Any) -> Words | None:
+    def _first(self, category: str, value: Any) -> Wording | None:
         key = category, value
         if key not in self._known:
             self._known[key] = None  # while it is worded: no rule of a category for itself
-            self._known[key] = next(self.candidates(category, value), None)
+            self._known[key] = next(self._candidates(category, value), None)
         return self._known[key]
 
-    def candidates(self, category: str, value: Any) -> Iterator[Words]:
+    def _candidates(self, category: str, value: Any) -> Iterator[Wording]:
         """Yield the wordings of a value by each rule."""
-        try:
-            said = self.speaker.wording(category, value)
-        except _UNFIT:
-            said = None
-        if said is not None:
-            yield tuple(plainest(said))
-        rules = self.speaker.grammar.categories[category].rules
-        for rule in sorted(rules, key=lambda rule: rule.cost):
-            for slots in self._slots(rule, value):
-                words = self._filled(rule.pattern, slots)
-                if words is not None:
-                    yield words
+        with suppress(*_UNFIT):
+            if (said := self.speaker.wording(category, value)) is not None:
+                yield said
+        for rule in sorted(self.grammar.categories[category].rules, key=lambda rule: rule.cost):
+            with suppress(*_UNFIT):
+                for slots in [*self._slots(rule, value)]:
+                    if (said := self._filled(rule.pattern, slots, frozenset())) is not None:
+                        yield said
 
     def _inverse_of(self, one: Definition) -> Inverse:
         return lambda value, **_: one.arguments_for(value, self.inverses)
 
-    def _slots(self, rule: Rule, value: Any) -> list[Mapping[str, Any]]:
-        """Return the slots from which a rule makes a value; [] if its makers take no such value."""
-        try:
-            return [*self._rules._slots(rule, value)]
-        except _UNFIT:
-            return []
+    def _filled(self, node: Node, slots: Mapping[str, Any], flags: frozenset[str]) -> Wording | None:
+        if not isinstance(node, Choice):
+            return super()._filled(node, slots, flags)
+        stated = [any(one.name in slots for one in slots_of(option)) for option in node.options]
+        if node.optional and not any(stated):
+            return ""
+        fitting = (one for one, needed in zip(node.options, stated, strict=True) if needed == any(stated))
+        return next((said for one in fitting if (said := self._filled(one, slots, flags)) is not None), None)
 
-    def _filled(self, node: Node, slots: Mapping[str, Any]) -> Words | None:
-        """Return the first words of a pattern with these slots; None if one of them has no wording."""
-        if isinstance(node, Word):
-            return (node.text,)
-        if isinstance(node, Comma):
-            return ()
-        if isinstance(node, CategorySlot):
-            return self._slot(node, slots)
-        if isinstance(node, Choice):
-            stated = [any(one.name in slots for one in slots_of(option)) for option in node.options]
-            if node.optional and not any(stated):
-                return ()
-            fitting = (one for one, needed in zip(node.options, stated, strict=True) if needed == any(stated))
-            return next((words for one in fitting if (words := self._filled(one, slots)) is not None), None)
-        assert isinstance(node, Sequence)
-        found: Words = ()
-        for part in node.parts:
-            words = self._filled(part, slots)
-            if words is None:
-                return None
-            found += words
-        return found
-
-    def _slot(self, slot: CategorySlot, slots: Mapping[str, Any]) -> Words | None:
+    def _slot_filled(
+        self, slot: CategorySlot, slots: Mapping[str, Any], flags: frozenset[str]
+    ) -> Wording | None:
         if slot.name == "_":
-            return self._words(slot.category, None)
+            return self._first(slot.category, None)
         if slot.name not in slots:
             return None
         value = slots[slot.name]
         if slot.category == NUMBER:
-            return (str(value),) if isinstance(value, int) else None
+            return str(value) if isinstance(value, int) else None
         if slot.category in NAMES:
-            return (value + "s" * NAMES[slot.category][0],)
-        return self._words(slot.category, value) if slot.category in self.speaker.grammar.categories else None
+            return str(value) + "s" * NAMES[slot.category][0]
+        return self._first(slot.category, value) if slot.category in self.grammar.categories else None

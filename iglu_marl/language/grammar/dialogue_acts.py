@@ -38,9 +38,7 @@ class DialogueAct(str, Enum):
     UNKNOWN_WORD = "unknown_word"
     UNKNOWN_NAMED = "unknown_named"  # names the word
     MEAN_OTHER = "mean_other"  # names the nearest known word
-    TAKEN_FOR = "taken_for"  # a corrected misspelling
     NOT_READ = "not_read"  # names the part that was not understood
-    WHICH_READING = "which_reading"  # of two meanings
     OUTSIDE = "outside"
     WHICH_COLOR = "which_color"
     WHICH_HEIGHT = "which_height"

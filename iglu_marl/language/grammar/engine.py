@@ -48,10 +48,6 @@ MAX_DEPTH = 100
 """Maximum depth of nested categories. People need 28; Python's stack ends at about 200."""
 
 
-class Contradiction(LanguageError):
-    """Words that fit a rule but contradict each other. The message names both."""
-
-
 class _TooDeep(Exception):
     """`MAX_DEPTH` is reached. Only used inside the parser."""
 
@@ -62,8 +58,6 @@ _RULE = re.compile(
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
 NUMBER = "#"  # key of numbers in tables of first words
-GAP = "~"  # begins the key of a category in such a table, where its words may be left out
-GAP_COST = 1000
 NAMES = {"name": (False, True), "names": (True, True), "new_name": (False, False), "new_names": (True, False)}
 """Slots of nouns outside the grammar: whether they are plural, and whether they name something that exists."""
 OPEN = (NUMBER, "rest", "some", *NAMES)
@@ -138,23 +132,12 @@ class FirstWords:
     def _words(self) -> set[str]:
         return set().union(*(words for _, words in self._firsts))
 
-    def possible(self, word: str, gaps: Iterable[str] = ()) -> list[Any]:
-        """Return what can begin with a word, or with a gap, cheapest first; "": at the end."""
-        found = self._possible(word)
-        more = [entry for gap in gaps for entry in self._possible(gap) if entry not in found]
-        return [*found, *more] if more else found
-
-    def _possible(self, word: str) -> list[Any]:
+    def possible(self, word: str) -> list[Any]:
+        """Return what can begin with a word, cheapest first; "": at the end."""
         if (known := self._lists.get(word)) is not None:
             return known
         if word not in self._words:
-            word = (
-                ""
-                if not word or word[0] == GAP
-                else NUMBER
-                if is_number(word) and NUMBER in self._words
-                else "rest"
-            )
+            word = NUMBER if is_number(word) and NUMBER in self._words else word and "rest"
         if word not in self._lists:
             own = (word, NUMBER) if is_number(word) else (word,)
             keys = ("",) if not word else (*own, *OPEN[1:], "")
@@ -385,7 +368,7 @@ class Grammar:
         while todo:
             name = next(iter(todo))
             del todo[name]
-            found = {GAP + name}.union(*(_first(rule.pattern, first) for rule in self.categories[name].rules))
+            found = set[str]().union(*(_first(rule.pattern, first) for rule in self.categories[name].rules))
             if found != first[name]:
                 first[name] = found
                 todo |= dict.fromkeys(users.get(name, ()))
@@ -395,21 +378,6 @@ class Grammar:
                 for choice in _choices(rule.pattern):
                     choice.by_word = FirstWords(choice.options, first)
         self.first = first
-        self._check_recursion()
-
-    def _check_recursion(self) -> None:
-        """Raise an error if a category can begin with itself: such a rule never reads anything."""
-        begins = {
-            name: {slot.category for rule in category.rules for slot in _leading(rule.pattern, self.first)}
-            for name, category in self.categories.items()
-        }
-        for name, met in begins.items():
-            todo = [*met]
-            for other in todo:
-                todo += begins[other] - met
-                met = met | begins[other]
-            if name in met:
-                raise LanguageError(f"the category {name!r} can begin with itself")
 
     def words_of(self, *categories: str, said: bool = False) -> frozenset[str]:
         """Return the words of categories and of all that they contain; said: only those that are said."""
@@ -500,16 +468,6 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def _leading(node: Node, first: Mapping[str, set[str]]) -> Iterator[CategorySlot]:
-    """Yield the slots of categories that a pattern can begin with."""
-    if isinstance(node, CategorySlot) and node.category not in OPEN:
-        yield node
-    for part in _parts(node):
-        yield from _leading(part, first)
-        if isinstance(node, Sequence) and "" not in _first(part, first):
-            return
-
-
 def is_number(word: str) -> bool:
     """Return whether a word is a number in the digits 0 to 9."""
     return word.isascii() and word.isdigit()
@@ -520,12 +478,9 @@ class Parser:
 
     Args:
         furthest: index of the first word that no rule got past.
-        against: the last contradiction: where it ends, minus its cost, and the message.
         too_deep: whether some text is nested beyond `MAX_DEPTH`.
         nouns: words that may fill the slots of nouns outside the grammar: singular, whether it is plural, and whether
             it names something that exists.
-        quick: skip the rules whose words do not occur; then `furthest` and `against` can lag behind.
-        gap: categories of which the words of one value may be left out once, and the value.
         spoken: read only what is also said: ten times as fast.
 
     """
@@ -535,18 +490,13 @@ class Parser:
         grammar: Grammar,
         said: list[str],
         nouns: Mapping[str, tuple[str, bool, bool]] = {},
-        quick: bool = False,
-        gap: tuple[tuple[str, ...], Any] = ((), None),
         spoken: bool = False,
     ) -> None:
-        self.grammar, self.said, self.nouns, self.quick = grammar, said, nouns, quick
-        self.gap, self.spoken = gap, spoken
-        self._gaps = [GAP + category for category in gap[0]]
+        self.grammar, self.said, self.nouns, self.spoken = grammar, said, nouns, spoken
         self._occurs: dict[int, bool] = {}  # whether the words of a rule occur
         self._words = frozenset(said)
         self.memory: dict[tuple[str, int], list[Read]] = {}
         self.furthest = self.depth = 0
-        self.against = (0, 0, 0, "")
         self.too_deep = False
 
     def read(self, category: str, at: int = 0) -> list[Read]:
@@ -575,13 +525,11 @@ class Parser:
         found: dict[tuple[Any, int], int] = {}
         begun = self.grammar.categories[category].by_word
         assert begun is not None
-        if category in self.gap[0]:
-            found[self.gap[1], at] = GAP_COST
-        for rule in begun.possible(self._word(at), self._gaps):
-            if (self.spoken and not rule.said) or (self.quick and not self._has_words(rule)):
+        for rule in begun.possible(self._word(at)):
+            if (self.spoken and not rule.said) or not self._has_words(rule):
                 continue
             for value, end, cost in self._apply(rule, at):
-                if cost < min(found.get((value, end), 1 << 30), 2 * GAP_COST):
+                if cost < found.get((value, end), 1 << 30):
                     found[value, end] = cost
         readings = ((value, end, cost) for (value, end), cost in found.items())
         return sorted(readings, key=lambda read: read[2])[:MAX_READINGS]
@@ -606,9 +554,7 @@ class Parser:
                     continue  # a slot with two values
                 try:
                     value = value_of(rule.value, given)
-                except (DialogueError, GridError, LanguageError) as error:
-                    if isinstance(error, Contradiction):
-                        self.against = max(self.against, (end, -at, -cost, str(error)))
+                except (DialogueError, GridError, LanguageError):
                     continue  # the maker rejects the words
             yield value, end, cost + rule.cost
 
@@ -623,7 +569,7 @@ class Parser:
         if isinstance(node, Choice):
             assert node.by_word is not None
             found: list[Match] = []
-            for option in node.by_word.possible(self._word(at), self._gaps):
+            for option in node.by_word.possible(self._word(at)):
                 if not self.spoken or option in node.spoken:
                     found += self._match(option, at)
             return [*found, ((), at, 0)] if node.optional else found

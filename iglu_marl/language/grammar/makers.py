@@ -8,27 +8,20 @@ from dataclasses import is_dataclass, replace
 from itertools import product
 from typing import Any, TypeVar
 
-from iglu_marl.core.grid import color_id, color_name, in_zone
+from iglu_marl.core.grid import color_id, in_zone
 from iglu_marl.language.grammar import modifiers
-from iglu_marl.language.grammar.engine import Contradiction
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
 from iglu_marl.language.grammar.modifiers import (
     PLAIN,
-    Around,
-    CellCount,
     Modifiers,
     Outside,
     Remark,
     agreed,
-    color_word,
-    property_words,
 )
-from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.grammar.templates import templates
 from iglu_marl.language.meaning import corrections, placing, references, statements, verbs
 from iglu_marl.language.meaning.blocks import CellEdit, EditKind
 from iglu_marl.language.meaning.context import MAX_DISTANCE
-from iglu_marl.language.meaning.corrections import Correct
 from iglu_marl.language.meaning.placing import ALIKE, ANY_COLOR, FIGURES, SAME, BlockSpec, Sides, Spots
 from iglu_marl.language.meaning.references import (
     Anaphor,
@@ -40,7 +33,6 @@ from iglu_marl.language.meaning.references import (
     Each,
     Edge,
     Level,
-    Location,
     NextTo,
     PartOf,
     Portion,
@@ -48,10 +40,9 @@ from iglu_marl.language.meaning.references import (
     Spot,
     is_several,
 )
-from iglu_marl.language.meaning.regions import REACH
 from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
 from iglu_marl.language.meaning.statements import AssertCount
-from iglu_marl.language.meaning.verbs import Build, Place, PlaceGoal, Remove, Replace, Sequence, SetFocus
+from iglu_marl.language.meaning.verbs import Build, Place, PlaceGoal, Remove, Replace, Sequence
 
 CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
 BORDER = tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)
@@ -97,13 +88,13 @@ define("is_a", lambda of, names: type(of).__name__ in names.split())
 define("size_of", lambda of: len(of))
 define("is_alike", lambda of: len(set(of)) < 2)
 define("both", lambda one, two: one.plus(two))
-define("other_color", lambda colors: min({1, 2, 3, 4, 5, 6} - {*colors}))
 define("every_nth", lambda step, first=1: range(first, MAX_DISTANCE, step))
+define("other_color", lambda colors: min({1, 2, 3, 4, 5, 6} - {*colors}))
 
 
 def plain(f: Modifiers, names: str) -> Modifiers:
     """Return modifiers if they have only these fields."""
-    f.only("a change", *names.split())
+    f.only(*names.split())
     return f
 
 
@@ -155,8 +146,7 @@ def counted(core: Blocks, n: int | None = None) -> Blocks:
 def new_shape(
     kind: Kind, n: int | None = None, way: str | None = None, colors: int = SAME, k: int = 1, e: str = ""
 ) -> BlockSpec:
-    if e == "high" and kind is Kind.ROW and way != "vertical":
-        raise Contradiction(f"row and {n} high")
+    reject_if(e == "high" and kind is Kind.ROW and way != "vertical")
     reject_if(way == "diagonal" or kind is Kind.DIAGONAL)
     if kind in (Kind.ROW, Kind.TOWER) and way is not None:
         kind = Kind.TOWER if way == "vertical" else Kind.ROW
@@ -202,56 +192,9 @@ def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str 
     )
     where: Any = stated.where[0]
     formed, colors = shape
-    _check_repetitions(
-        BlockSpec(1, None, formed.kind, formed.sizes[:1], way=next(iter(formed.directions), None)),
-        colors,
-        stated,
-    )
+    reject_if(stated.again and formed.kind in FIGURES)
     require(isinstance(where, (At, Beside, NextTo, Spot)))
     return Build(formed, colors, where)
-
-
-define("mod_shares", lambda places: Modifiers(also=_of_first(places, Anaphor()), split=True))
-
-
-def _of_first(wheres: Wheres, it: Any = None) -> Wheres:
-    """Return places in which parts of "it", or `it`, are those of the thing of the first place."""
-    of = next(
-        (of for where in wheres if isinstance(of := getattr(where, "of", None), (Blocks, Portion))), None
-    )
-    if it is not None and len(wheres) == 2 and isinstance(first := wheres[0], Spot):
-        return first, _mirrored(first, wheres[1])  # "one two west of the centre, the other two east of it"
-    if of is None or len(wheres) == 1:
-        return wheres  # "east of the tower, against its top block"
-    found = {where: of if where.of == it else of_it(where.of, of) for where in wheres if hasattr(where, "of")}
-    return tuple(replace(where, of=found[where]) if where in found else where for where in wheres)
-
-
-def _mirrored(spot: Spot, where: Location) -> Location:
-    """Return a place on the other side of "it" as a place of the map, if "it" is the centre."""
-    if not isinstance(where, Beside) or where.of != Anaphor() or len(where.offset) != 1:
-        return where
-    (x, _, z), count = VECTORS.get(where.offset[0][0], (0, 0, 0)), where.offset[0][1]
-    return Spot(count * x, count * z) if x * spot.x < 0 == spot.z or z * spot.z < 0 == spot.x else where
-
-
-def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
-    """Return the change by which something becomes something else; a number in the latter is a check."""
-    reject_if(
-        isinstance(of, BuilderPosition)
-        or _NAMING.difference(_FORMS, _NUMBERS, map(str, _NUMBERS.values())).intersection(x)
-    )
-    parts = one.parts if isinstance(one, Sequence) else (one,)
-    reject_if(any(isinstance(part, Correct) for part in parts))
-    counts = [n for word, n in _NUMBERS.items() if n and {word, str(n)}.intersection(x)]
-    stated = (*((SetFocus(of),) if not isinstance(of, Anaphor) else ()), *parts, *map(AssertCount, counts))
-    return stated[0] if len(stated) == 1 else Sequence(stated)
-
-
-def mod_with(new: Any, where: Any) -> Any:
-    stated = mod_where(where)
-    require(isinstance(getattr(stated.where[0], "of", None), (Anaphor, Portion)))
-    return Modifiers(more=((new, stated),))
 
 
 def mod_where(where: Any) -> Modifiers:
@@ -268,31 +211,15 @@ def put(
     for stated in (before, before2):
         if stated is not None:
             mods = stated.plus(mods)
-    if mods.more:
-        return _put_with_more(new, mods)
-    if isinstance(new, Around):
-        mods, new = replace(mods, where=(new.where, *mods.where)), new.new
     if stacked and new.kind is Kind.BLOCK and new.count != 1:
         mods = mods.plus(Modifiers(standing=True))
     if mods.origin is not None:  # "a row of 3 to the north from the red block": beside it
         if mods.way is None or mods.where:
             raise Rejected
         mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
-    return _placed(new, mods) if mods.also is None else _at_two_places(new, mods)
-
-
-def _placed(new: BlockSpec, mods: Modifiers) -> Any:
-    """Return the placement of new blocks at one place."""
-    made = _described(*_on_columns(new, mods))
-    if mods.one_each:
-        if made.kind is Kind.BLOCK and made.count not in (None, 1):
-            mods = replace(mods, total=made.count)
-        made = replace(made, count=1, each=True)
-    wheres = _merge_at_one_thing(mods.where)
-    _check_repetitions(made, (made.color,), mods)
-    if mods.under is not None:
-        wheres = tuple(_raised(where, mods.under) for where in wheres if where != Level(0))
-    made, wheres = _in_middle(*_at_places(made, wheres, mods))
+    reject_if(mods.four is not None)
+    made = _described(new, mods)
+    made, wheres = _at_places(made, _merge_at_one_thing(mods.where))
     if mods.total is not None:
         side = mods.total if made.kind in (Kind.TOWER, Kind.ROW) else side_of(made.kind, mods.total)
         if side and not made.sizes and made.count == 1:  # "a tower in the middle, 4 blocks in total"
@@ -301,81 +228,15 @@ def _placed(new: BlockSpec, mods: Modifiers) -> Any:
     return _complete_value(made, wheres) or PlaceGoal(made, wheres)
 
 
-def _in_middle(made: BlockSpec, wheres: tuple[Any, ...]) -> tuple[BlockSpec, tuple[Any, ...]]:
-    """Return a centred wall along an edge as one in the middle of it."""
-    edge = next((where for where in wheres if isinstance(where, Edge)), None)
-    if edge is None or made.kind is not Kind.WALL or not made.centred or made.axis is not None:
-        return made, wheres
-    x, _, z = VECTORS[edge.way]
-    made = replace(made, axis="z" if x else "x", centred=False)
-    return made, tuple(Spot(REACH * x, REACH * z) if one is edge else one for one in wheres)
-
-
-def _raised(where: Any, free: int) -> Any:
-    """Return a place on or above something as one with a number of free cells under it."""
-    above = isinstance(where, Beside) and where.offset in (_ON, ((Direction.UP, free + 1),))
-    of = where.of if above else where
-    if isinstance(of, Spot):
-        return cell(of, free + 1)
-    require(of is not where)
-    return Beside(((Direction.UP, free + 1),), of)
-
-
-def _on_columns(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
-    """Return something solid as what stands on each column of its range, which must be as long and as wide."""
-    at = next((where.at for where in mods.where if isinstance(where, Spots)), ())
-    spans = sorted(max(line) - min(line) + 1 for line in zip(*at, strict=True))
-    flat = {Kind.SQUARE: 2, Kind.RECTANGLE: 2, Kind.ROW: 1, Kind.WALL: 1}.get(new.kind, 0)
-    if not flat or len(at) < 2 or len(at) != spans[0] * spans[1]:
-        return new, mods
-    size = mods.area or new.sizes or ((mods.long,) if mods.long else ())
-    high = size[flat] if len(size) > flat else mods.tall
-    reject_if((size and sorted((*size[:flat], 1)[:2]) != spans) or (new.kind is Kind.WALL and high is None))
-    new = replace(new, kind=Kind.TOWER, sizes=(high or 1,), each=True, standing=None)
-    return new, replace(mods, area=None, long=None, tall=None, each=True)
-
-
-def _put_with_more(new: Any, mods: Modifiers) -> Sequence:
-    """Return a placement and those on it: "with a red block on top"."""
-    made = [put(new, replace(mods, more=())), *(put(other, stated) for other, stated in mods.more)]
-    middle = Beside(((Direction.UP, 1),), Portion(Anaphor(), "middle"))
-    # "with a red block in its middle": in or on?
-    reject_if(new.kind in FIGURES and any(middle in stated.where for _, stated in mods.more))
-    reject_if(any(isinstance(part, Sequence) for part in made))
-    return Sequence(tuple(made))
-
-
-def _at_places(made: BlockSpec, wheres: Wheres, mods: Modifiers) -> tuple[BlockSpec, Wheres]:
+def _at_places(made: BlockSpec, wheres: Wheres) -> tuple[BlockSpec, Wheres]:
     """Return new blocks and their places, each adapted to the other."""
-    spots = next((where for where in wheres if isinstance(where, Spots)), None)
-    if spots is not None and made.kind is Kind.BLOCK and made.count == len(spots.at):
-        made = replace(made, count=1, each=True)  # "two blocks, two and three east of the centre"
     in_place = Beside((), Anaphor())
     if in_place in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
         wheres = tuple(where for where in wheres if where != in_place)  # "in the corner instead"
-    made, wheres = _on_sides(made, wheres, mods)
     require(len(wheres) <= 2)
     if {Edge, Spot} == set(map(type, wheres)) and made.kind is Kind.BLOCK and made.count not in (None, 1):
         made = replace(made, kind=Kind.ROW, sizes=(made.count,), count=1)  # along the edge from there
     return _with_likeness(made, wheres), wheres
-
-
-def _on_sides(made: BlockSpec, wheres: Wheres, mods: Modifiers) -> tuple[BlockSpec, Wheres]:
-    """Return new blocks and their places, which are four sides of a thing if there are four blocks."""
-    sides = [where for where in wheres if isinstance(where, Sides)]
-    reject_if(mods.four and made.count not in (None, 1, 4))
-    if mods.four is not None and not sides:
-        raise Contradiction(f"{made.kind} and its sides or corners")
-    four = tuple(replace(where, which="four") for where in sides)
-    if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
-        if sides and wheres[0] == replace(sides[0], which="around"):
-            wheres, made = four, replace(made, count=1, each=True)
-    if mods.total == 4 and made.count == 1:  # "on each side, four in total"
-        wheres = tuple(
-            replace(where, which="four") if isinstance(where, Sides) and where.which == "every" else where
-            for where in wheres
-        )
-    return made, wheres
 
 
 def _with_likeness(made: BlockSpec, wheres: Wheres) -> BlockSpec:
@@ -389,14 +250,12 @@ def _with_likeness(made: BlockSpec, wheres: Wheres) -> BlockSpec:
 
 def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     """Return new blocks with what the modifiers say of them."""
-    count = new.count
-    kind, mods = _spread(new.kind, count, mods)
-    color = _colored(new, mods)
+    kind, count, color = new.kind, new.count, _colored(new, mods)
     if mods.tall == 1 and mods.long is None and (kind not in (Kind.BLOCK, Kind.TOWER) or count != 1):
-        kind = Kind.ROW if kind is Kind.WALL and not new.sizes else kind
         mods = replace(mods, tall=None).plus(Modifiers(standing=False))  # "three blocks, one block high"
     kind, sizes, count = _measured(kind, new.sizes, count, mods)
     reject_if(mods.hollow and kind not in FIGURES)
+    reject_if(mods.again and kind in FIGURES)  # "in a line"
     reject_if(kind is Kind.TOWER and len(sizes) == 2)
     kind, standing = _positioned(kind, count, new.standing, mods)
     stated = {name: getattr(mods, name) for name in OF_BLOCKS}
@@ -408,7 +267,7 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
 def _colored(new: BlockSpec, mods: Modifiers) -> Any:
     """Return the colour on which the noun and the modifiers agree."""
     reject_if(new.color == ANY_COLOR and mods.color is not None)
-    color = agreed("color", new.color or None, mods.color)
+    color = agreed(new.color or None, mods.color)
     if mods.shade is not None:
         color = accept(ALIKE, color is None)
     return new.color if color is None else color
@@ -416,22 +275,6 @@ def _colored(new: BlockSpec, mods: Modifiers) -> Any:
 
 OF_BLOCKS = ("like", "shade", "way", "each", "gap", "hollow", "centred", "taller", "times", "flat", "axis")
 """Modifiers that are properties of new blocks by the same name."""
-
-
-def _spread(kind: Any, count: int | None, mods: Modifiers) -> tuple[Any, Modifiers]:
-    """Return kind and modifiers of new blocks with two of their sizes as an area, a wall, or one length."""
-    long, wide, tall = mods.long, mods.wide, mods.tall
-    line = kind in (Kind.BLOCK, Kind.ROW) and count in (1, tall)
-    if long and wide and min(long, wide) > 1 and (line or long != wide):
-        kind = Kind.RECTANGLE if line else kind
-        high = () if tall in (None, 1) else (tall,)  # "5 long and 3 wide"
-        return kind, replace(mods, area=(long, wide, *high), long=None, tall=None, wide=None)
-    length = max(long or 1, wide or 1) if long or wide else None
-    if length == 1 and kind in (Kind.BLOCK, Kind.ROW, Kind.TOWER):
-        length = None  # "one wide and three high"
-    if line and length and (tall or 1) > 1:
-        kind = Kind.WALL
-    return kind, replace(mods, long=length, wide=None)
 
 
 def _measured(kind: Any, sizes: Sizes, count: int | None, mods: Modifiers) -> tuple[Any, Sizes, int | None]:
@@ -447,8 +290,7 @@ def _measured(kind: Any, sizes: Sizes, count: int | None, mods: Modifiers) -> tu
     fitting = Kind.ROW if long else Kind.WALL if mods.like is not None else Kind.TOWER
     if kind is Kind.BLOCK:
         level = tall and mods.standing is False  # "three blocks in a row, three high"
-        if count not in (None, 1, n) or (level and count == n > 1):
-            raise Contradiction(f"{count} blocks and {_sized(mods)}")
+        reject_if(count not in (None, 1, n) or (level and count == n > 1))
         return fitting, (n,), 1
     if kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and long:
         return kind, (n, n), count  # "a cross three blocks across"
@@ -463,8 +305,7 @@ def _sized_twice(kind: Any, sizes: tuple[int, ...], mods: Modifiers) -> tuple[An
         return kind, (long, tall)
     if kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and tall and len(sizes) == 2:
         return Kind.RECTANGLE, (*sizes, tall)  # "a 2x2 tower 3 blocks high"
-    if (*sizes, None) != ((long, tall) if kind is Kind.ROW else (tall, long)):
-        raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
+    reject_if((*sizes, None) != ((long, tall) if kind is Kind.ROW else (tall, long)))
     return kind, sizes
 
 
@@ -472,11 +313,8 @@ def _with_area(kind: Any, sizes: Sizes, count: int | None, mods: Modifiers) -> t
     area = mods.area or ()
     if kind is Kind.BLOCK and count == area[0] * area[-1] and len(area) == 2:
         kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
-    reject_if(bool(sizes) or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW))
-    if mods.long is not None or (mods.tall and (len(area) > 2 or kind is Kind.WALL)):
-        raise Contradiction(f"{' by '.join(map(str, area))} and {_sized(mods)}")
-    if area[:2] == (1, 1) and mods.tall:
-        return Kind.TOWER, (*area[2:], mods.tall), count
+    reject_if(bool(sizes) or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW) or area[:2] == (1, 1))
+    reject_if(mods.long is not None or (mods.tall and (len(area) > 2 or kind is Kind.WALL)))
     return kind, ((*area, mods.tall) if mods.tall else area), count
 
 
@@ -486,95 +324,33 @@ def _positioned(
     """Return the kind of new blocks, and whether they stand upright."""
     if mods.like == Anaphor() and kind is Kind.BLOCK and count == 1:
         kind = Kind.TOWER  # "a blue one of the same height"
-    if mods.axis is not None and kind is Kind.SQUARE:
-        raise Contradiction(f"square and {placing.ALONG.get(mods.axis, mods.axis)}")
+    reject_if(mods.axis is not None and kind is Kind.SQUARE)
     reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW, Kind.WALL))
-    standing = agreed("standing", standing, mods.standing)
+    standing = agreed(standing, mods.standing)
     if mods.flat:
         reject_if(bool(standing) or kind in (Kind.TOWER, Kind.WALL))
         standing = False if kind in FIGURES else standing
     if kind is Kind.ROW and standing:
         kind, standing = Kind.TOWER, None
-    if kind is Kind.TOWER and standing is False:
-        raise Contradiction("tower and level")
+    reject_if(kind is Kind.TOWER and standing is False)
     single = kind is Kind.BLOCK and count == 1
-    reject_if(single and (mods.way is not None or mods.axis is not None))
-    if single and standing is not None:
-        raise Contradiction(f"one block and {property_words('standing', standing)}")
+    reject_if(single and any(one is not None for one in (mods.way, mods.axis, standing)))
     return kind, None if single or kind in (Kind.ROW, Kind.TOWER) else standing
 
 
-def _sized(mods: Modifiers) -> str:
-    return " and ".join(property_words(name, n) for name in ("tall", "long") if (n := getattr(mods, name)))
-
-
-def _check_repetitions(made: BlockSpec, colors: tuple[int | None, ...], mods: Modifiers) -> None:
-    """Raise `Contradiction` if repeated properties of a thing differ from the first ones."""
-    for name, stated in mods.again:
-        if not _agrees(name, stated, made, colors, mods.where):
-            what = _REPEATED.get(name, "a {}").format(color_word(stated) if name == "bottom" else stated)
-            level = _is_level(made) and not _is_upright(made)
-            count = made.count if made.kind is Kind.BLOCK and made.count != 1 else None
-            words = ["level" * level, count, *map(color_word, colors), made.kind]
-            built = " ".join(dict.fromkeys(str(word) for word in words if word))
-            raise Contradiction(f"{what} and {built}{'s' * bool(count)}")
-
-
-_REPEATED = {
-    "bottom": "{} at the bottom",
-    "side": "your {}",
-    "same level": "the same level",
-    "whole length": "the whole length",
-    "line": "a line",
-    "one thick": "one block thick",
-    "each": "one on each of others",
-    "middle": "the middle of something else",
-}
-
-
-def _agrees(name: str, stated: Any, made: BlockSpec, colors: tuple[int | None, ...], wheres: Any) -> bool:
-    """Return whether a repeated property of a thing is that of the thing, or of the whole that it joins."""
-    ways = [where.offset[0][0] for where in wheres if getattr(where, "offset", ())]
-    single = made.kind is Kind.BLOCK
-    if name == "bottom":
-        return colors[0] == stated and _is_upright(made) and made.way is not Direction.DOWN
-    if name == "side":
-        return stated in (*ways, made.way)
-    if name == "same level":
-        return NextTo in map(type, wheres) or not all(way.vertical for way in ways)
-    if name == "one thick":
-        return made.kind is not Kind.CUBE and (len(made.sizes) < 3 or 1 in made.sizes)
-    if name == "line":
-        return made.kind not in FIGURES
-    if name in ("each", "middle"):
-        # "one on each tower" is said of towers, "its middle level with it" of its place
-        things = [of for where in wheres if (of := getattr(where, "of", None)) is not None]
-        return any(stated == Anaphor() or _is_like(of, stated) for of in things)
-    if name == "whole length":
-        return not made.sizes and (not single or made.count is None)
-    if stated in (Kind.TOWER, Kind.COLUMN, Kind.ROW):
-        return not (_is_upright if stated is Kind.ROW else _is_level)(made)
-    joins = any(hasattr(where, "of") for where in wheres)  # an existing thing
-    part = name == "form" and single
-    return (part and (made.count == 1 or joins)) or stated in (made.kind, Kind.BLOCK, Kind.STRUCTURE)
-
-
-def _is_like(of: Any, other: Any) -> bool:
-    """Return whether things are of the kind and the colours of others."""
-    if not (isinstance(of, Blocks) and isinstance(other, Blocks)):
-        return bool(of == other)
-    return of.kind is Kind.STRUCTURE or (
-        other.kind in (Kind.BLOCK, of.kind) and other.colors in ((), of.colors)
+def _of_first(wheres: Wheres) -> Wheres:
+    """Return places in which parts of "it" are those of the thing of the first place."""
+    of = next(
+        (of for where in wheres if isinstance(of := getattr(where, "of", None), (Blocks, Portion))), None
     )
-
-
-def _is_upright(made: BlockSpec) -> bool:
-    return made.kind in (Kind.TOWER, Kind.COLUMN) or made.standing is True
-
-
-def _is_level(made: BlockSpec) -> bool:
-    along = made.way is not None and not made.way.vertical
-    return along or made.kind is Kind.ROW or made.standing is False
+    if of is None or len(wheres) == 1:
+        return wheres  # "east of the tower, against its top block"
+    found = {
+        where: of if where.of == Anaphor() else of_it(where.of, of)
+        for where in wheres
+        if hasattr(where, "of")
+    }
+    return tuple(replace(where, of=found[where]) if where in found else where for where in wheres)
 
 
 def _merge_at_one_thing(wheres: Wheres) -> Wheres:
@@ -609,17 +385,6 @@ def _at_one_thing(one: Any, other: Any) -> Wheres | None:
     if one.which != "ends" and other in (up, down):  # "on each side of it, at the bottom"
         return (replace(one, of=Portion(one.of, "blocks", other.offset[0][0])),)
     return None
-
-
-def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
-    """Place the same at two places; split: one of two at each."""
-    if mods.split:
-        require(new.count in (None, len(mods.also)))
-        new, mods = replace(new, count=1), replace(mods, split=False)
-    if new.count is None and new.kind is Kind.BLOCK:
-        new = replace(new, count=1)
-    rest = replace(mods, also=None)
-    return Sequence(tuple(put(new, mod_where(where).plus(rest)) for where in mods.also))
 
 
 _OPEN = ("centred", "axis", "gap", "hollow", "like")
@@ -669,7 +434,6 @@ def _line_of(new: BlockSpec, n: int, where: At | Beside | NextTo) -> Shape | Non
 
 def _filling(new: Any) -> Any:
     """Adapt new blocks that fill a place: a row or line without a length is as long as its place."""
-    reject_if(isinstance(new, Around))
     if new.kind is Kind.ROW and not new.sizes:
         return replace(new, kind=Kind.BLOCK, count=None)
     if new.kind in (Kind.ROW, Kind.TOWER) and new.sizes and new.count == 1:
@@ -681,25 +445,17 @@ def _filling(new: Any) -> Any:
 def _with_color_of_filling(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
     """Return what fills a place, with the colour after it; "level" and "one high" describe the place."""
     mods = mods.plus(Modifiers(color=new.color or None))
-    again = tuple(stated for stated in mods.again if stated[0] not in ("whole length", "same level", "form"))
     new = replace(new, flat=bool(mods.flat) or mods.tall == 1)
-    plain = replace(mods, color=None, again=again, tall=None if mods.tall == 1 else mods.tall, flat=None)
+    plain = replace(mods, color=None, tall=None if mods.tall == 1 else mods.tall, flat=None)
     return new if mods.color is None else replace(new, color=mods.color), plain
 
 
 def fill(gap: Any, new: Any, mods: Modifiers = PLAIN) -> Any:
     new = _filling(new)
     new, mods = _with_color_of_filling(new, mods)
-    mods.only("to fill", "where", "total")
-    if isinstance(gap, CellCount):
-        gap, mods = gap.where, mods.plus(Modifiers(total=gap.count))
-    gap = gap.where if isinstance(gap, Each) else gap
-    if isinstance(gap, Spots):
-        made = PlaceGoal(
-            replace(new, each=True, count=1 if new.count is None else new.count), (gap, *mods.where)
-        )
-    else:
-        made = PlaceGoal(new, (gap, *mods.where), fill=True)
+    mods.only("where", "total")
+    made = PlaceGoal(new, (gap.where if isinstance(gap, Each) else gap, *mods.where), fill=True)
+    reject_if(any(isinstance(where, Spots) for where in made.where))
     return made if mods.total is None else Sequence((made, AssertCount(mods.total)))
 
 
@@ -708,30 +464,25 @@ def connect(one: Any, new: Any, mods: Modifiers, other: Any = None) -> Any:
     new = _filling(new)
     require(isinstance(place, Between))
     new, mods = _with_color_of_filling(new, mods)
-    mods.only("to connect", "where")
+    mods.only("where")
     return PlaceGoal(new, (replace(place, line=True), *mods.where), fill=True)
 
 
 def surround(of: Any, new: Any, mods: Modifiers, four: bool = False) -> Any:
-    if not isinstance(new, Around) and new.kind is Kind.RING and not new.sizes:
-        new = replace(new, kind=Kind.BLOCK, count=None)
-    reject_if(isinstance(new, Around) or new.kind is not Kind.BLOCK)
+    require(new.kind is Kind.BLOCK)
     which = "four" if mods.four or four or new.count == 4 else "around"
     made = replace(
         new, count=1 if which == "four" else None if new.count == 1 else new.count, each=which == "four"
     )
     reject_if(any(not isinstance(where, Level) for where in mods.where))
     made, mods = _with_color_of_filling(made, mods)
-    mods.only("to surround", "where", "four", "hollow")
+    mods.only("where", "four", "hollow")
     return PlaceGoal(made, (Sides(of, which), *mods.where))
 
 
 def cover(of: Any, new: Any, mods: Modifiers = PLAIN) -> Any:
-    reject_if(isinstance(new, Around) or mods.where)
     new, mods = _with_color_of_filling(new, mods)
-    mods.only("to cover", "each", "one_each")
-    if new.kind is Kind.RECTANGLE and not new.sizes:
-        new = replace(new, kind=Kind.BLOCK, count=None)
+    mods.only("each")
     return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))
 
 
@@ -748,11 +499,8 @@ def to_place(f: Modifiers) -> Any:
     wheres = _merge_at_one_thing(f.where)
     require((f.by is None) == bool(wheres) and (f.gap is None or bool(wheres)))
     if f.gap is not None:  # "to the east of it, with two empty spaces in between"
-        require(all(is_near(where, f.gap + 1) for where in wheres))
-        wheres = tuple(
-            replace(where, offset=((where.offset[0][0], f.gap + 1),)) if isinstance(where, Beside) else where
-            for where in wheres
-        )
+        require(all(isinstance(where, Beside) and len(where.offset) == 1 for where in wheres))
+        wheres = tuple(replace(where, offset=((where.offset[0][0], f.gap + 1),)) for where in wheres)
     return wheres[0] if len(wheres) == 1 else wheres or None
 
 
@@ -760,24 +508,11 @@ def is_its(to: Any) -> bool:
     return any(getattr(one, "of", None) == Anaphor() for one in (to if isinstance(to, tuple) else (to,)))
 
 
-def is_near(where: Any, n: int) -> bool:
-    """Return whether a place can be at that distance."""
-    if isinstance(where, Beside):
-        return len(where.offset) == 1 and where.offset[0][1] in (1, n)
-    return isinstance(where, Level) or (isinstance(where, NextTo) and n == 1)
-
-
 def about(wheres: Any, of: Any) -> Any:
     return tuple(verbs.rebuilt(one, lambda it: of if it == Anaphor() else it) for one in wheres)
 
 
-define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))
-
-
-def remove(blocks: Any, where: Any = None) -> Any:
-    if where is not None:
-        require(isinstance(blocks, Blocks) and blocks.count == 1 and blocks.where is None)
-        blocks = replace(blocks, where=accept(where, not isinstance(where, Outside)))
+def remove(blocks: Any) -> Any:
     return verbs.canonical(Remove, {"blocks": blocks})
 
 
@@ -787,8 +522,7 @@ def colored(blocks: Any, color: int | None = None) -> Any:
         return blocks
     if not isinstance(blocks, Blocks):
         return Blocks((color,), count=None, where=PartOf(blocks))
-    if blocks.colors and color not in blocks.colors:
-        raise Contradiction(" and ".join(map(color_name, (*blocks.colors, color))))
+    reject_if(blocks.colors and color not in blocks.colors)
     return replace(blocks, colors=(color,))
 
 
@@ -822,37 +556,11 @@ _NAMING = frozenset(
 """Words for what is built, or where and how; remarks have none of them."""
 
 
-def _names(words: tuple[str, ...]) -> bool:
-    """Return whether words name something to build; not "the tower", nor "an 8", which is a shape."""
-    before = ("", *words)
-    return any(
-        word in _NAMING
-        and not (said == "the" and word in _FORMS)
-        and not (said in ("a", "an") and (word in _NUMBERS or word.isdigit()) and number == len(words))
-        for number, (said, word) in enumerate(zip(before, words, strict=False), start=1)
-    )
-
-
 def nothing(x: tuple[str, ...] = ()) -> Any:
-    """Return a remark, unless the words name something to build."""
-    reject_if(_names(x))
+    """Return a remark, unless the words name something to build; "the tower" stands there."""
+    pairs = zip(("", *x), x, strict=False)
+    reject_if(any(word in _NAMING and not (said == "the" and word in _FORMS) for said, word in pairs))
     return Remark()
-
-
-define("numbers_range", lambda n, m: accept(tuple(range(n, m + 1)), n <= m))
-define("columns_xz", lambda x, z: tuple((a, b) for a in x for b in z))
-define("spots_x", lambda x: Spots(tuple((a, 0) for a in x)) if len(x) > 1 else Spot(x[0], 0))
-
-
-def name_as(x: tuple[str, ...], of: Any) -> statements.Name:
-    """Return a name of several words: "the lower ring"."""
-    one, plural = singular(x[-1])
-    require(len(x) < 4)
-    return statements.Name(" ".join((*x[:-1], one)), of, plural)
-
-
-define("spot_xz", lambda at: accept(Spot(*at[0]), len(at) == 1))
-define("spots_xz", lambda at: accept(Spots(at), 1 < len(at) == len(set(at))))
 
 
 MAKERS |= {

@@ -5,25 +5,26 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import resources
-from itertools import pairwise
+from itertools import islice, pairwise, product
 from typing import Any
 
-from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.errors import DialogueError, LanguageError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.grammar import answers, scene_makers
-from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
-from iglu_marl.language.grammar.modifiers import InColor, Outside, Remark, Topic, View
-from iglu_marl.language.grammar.spelling import nearest, respellings, singular
+from iglu_marl.language.grammar.engine import MAX_DEPTH, Grammar, Parser, is_number
+from iglu_marl.language.grammar.expressions import reject_if
+from iglu_marl.language.grammar.modifiers import InColor, Outside, Remark, View
+from iglu_marl.language.grammar.spelling import nearest, singular, slips
 from iglu_marl.language.grammar.templates import ordinal_digits, templates
 from iglu_marl.language.meaning.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.meaning.corrections import Correct
-from iglu_marl.language.meaning.placing import SAME, Sides
+from iglu_marl.language.meaning.placing import SAME
 from iglu_marl.language.meaning.references import (
     Anaphor,
-    AnyOf,
     At,
     Beside,
     Blocks,
@@ -31,12 +32,11 @@ from iglu_marl.language.meaning.references import (
     Level,
     NextTo,
     PluralAnaphor,
-    Portion,
     Recent,
     Spot,
 )
 from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind
-from iglu_marl.language.meaning.statements import Choose, Keep, Name, Statement
+from iglu_marl.language.meaning.statements import Choose, Keep, Name
 from iglu_marl.language.meaning.verbs import (
     Ambiguous,
     Build,
@@ -47,12 +47,12 @@ from iglu_marl.language.meaning.verbs import (
     Replace,
     Sequence,
     SetFocus,
-    as_place_goal,
     first_place,
-    rebuilt,
 )
 
 MAX_WORDS = 220
+MAX_CHOICES = 24
+"""Maximum number of ways to correct the unknown words of a text."""
 _FILES = ("grammar.txt", "dialogue.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
@@ -63,7 +63,6 @@ STATING = (Choose, Keep)
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*(?:[0-9]{1,2}[.)]|[A-Za-h]\))(?=\s*[A-Za-z])")
-_COLUMN = re.compile(r"\(\s*(-?\d+)\s*,\s*(-?\d+)\s*\)")
 _SPELLINGS: dict[str, str] = templates()["spellings"]
 _SHORT = frozenset(templates()["before_is"])
 """Words behind which "'s" is a verb."""
@@ -92,10 +91,9 @@ def grammar() -> Grammar:
             gc.enable()
 
 
-def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
-    """Return the words of a text in lower case, with "." between sentences; a name of several words is one word."""
+def tokens(text: str) -> list[str]:
+    """Return the words of a text in lower case, with "." between sentences."""
     plain = _NUMBERING.sub(" . ", text.replace("\u2019", "'"))
-    plain = _COLUMN.sub(r" x \1 z \2 ", plain)
     found: list[str] = []
     for word in _WORD.findall(plain.lower()):
         if word in ".;!?\n":
@@ -108,35 +106,7 @@ def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
             found += [owner, "'s"] if owner not in (word, "", *_SHORT) else _SPELLINGS.get(word, word).split()
     while found and found[-1] == ".":
         found.pop()
-    for name in names:
-        size = name.count(" ") + 1
-        for at in range(len(found) - size, -1, -1) if size > 1 else ():
-            whole = " ".join(found[at : at + size])
-            if name in (whole, singular(whole)[0]):
-                found[at : at + size] = [whole]
     return found
-
-
-@lru_cache(maxsize=1)
-def _corrected_at_once() -> tuple[re.Pattern[str], ...]:
-    """Return what finds a colour, a number or a side that is corrected at once, with the right one as group 1."""
-    marks = "|".join(templates()["corrected_by"])
-    kinds = ([*templates()["colors"], *templates()["lacking_colors"]], [r"\d+", *templates()["numbers"]])
-    return tuple(
-        re.compile(
-            rf"\b(?:{words})\b[\s,.\u2026\u2013\u2014-]+(?:(?:{marks})[\s,.\u2026]+)+(?:(?:to|on|at|the|a|an)\s+)*({words})\b,?",
-            re.IGNORECASE,
-        )
-        for words in map("|".join, (*kinds, templates()["sides"]))
-    )
-
-
-@lru_cache(maxsize=4096)
-def mended(text: str) -> str:
-    """Return a text without what is corrected at once: "a red, sorry, blue block" is "a blue block"."""
-    for pattern in _corrected_at_once():
-        text = pattern.sub(r"\1", text)
-    return text
 
 
 @dataclass(frozen=True)
@@ -147,8 +117,6 @@ class Elided:
 
 
 _PLACEMENTS = (PlaceGoal, Place, Build, CellEdit, Elided)  # the next clause may omit its verb
-Gap = tuple[tuple[str, ...], Any]
-NO_GAP: Gap = ((), None)
 
 
 class Reader(Parser):
@@ -158,11 +126,9 @@ class Reader(Parser):
         self,
         said: list[str],
         names: frozenset[str] = frozenset(),
-        quick: bool = False,
-        gap: Gap = NO_GAP,
         spoken: bool = False,
     ) -> None:
-        super().__init__(grammar(), said, nouns_of(said, names), quick, gap, spoken)
+        super().__init__(grammar(), said, nouns_of(said, names), spoken)
         self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
 
     def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
@@ -196,13 +162,6 @@ class Reader(Parser):
             return self.furthest
         return max((at for at, _ in self._texts if at < len(self.said)), default=0)
 
-    def contradiction(self, least: int) -> str:
-        """Return the contradiction in a whole sentence without another reading below a cost of `least`."""
-        end, _, cost, stated = self.against
-        if end == len(self.said):
-            return stated if -cost < least else ""
-        return stated if self.said[end] == "." and all(at != end for at, _ in self._texts) else ""
-
     def clauses(self, at: int, after: str) -> list[tuple[Any, int, int]]:
         """Return the possible next clauses, after joining words."""
         starts = {at: 0}
@@ -223,13 +182,8 @@ class Reader(Parser):
         """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
         if self._reports(start) or (start > at and self._reports(start - 1)):
             return
-        for category in ("clause", "remark", "holds", "picked", "naming"):
+        for category in ("clause", "remark", "holds", "picked", "naming", "viewed"):
             yield from self.read(category, start)
-        for view, end, cost in self.read("viewed", start):
-            joined = at == 0 or start > at
-            # "rotate it a quarter turn to the south" is no order to turn there
-            if view.kind != "order" or joined or end < len(self.said):
-                yield view, end, cost
         if start == 0 or self.said[start - 1] == ".":
             for category in _ALONE:
                 for value, end, cost in self.read(category, start):
@@ -270,8 +224,6 @@ def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     placing = [number for number, part in enumerate(stated) if not isinstance(part, Name)]
     for earlier, number in pairwise(placing):
         before, now = _beside(stated[earlier]), _beside(stated[number])
-        if (same := _part_of_same(first_place(stated[earlier]), first_place(stated[number]))) is not None:
-            found[number] = _at(stated[number], same)
         if before is None or now is None or not len(now.offset) == len(before.offset) == 1:
             continue
         (way, count), (other, steps) = before.offset[0], now.offset[0]
@@ -292,15 +244,6 @@ def _behind(before: Any, now: Any) -> Any:
     if getattr(first, "nth", None) == 1 and isinstance(then, Beside) and then.of == LastBlock():
         return _at(now, replace(then, of=Recent(count=1, nth=-1)))  # "on the first one and on the last one"
     return now
-
-
-def _part_of_same(before: Any, now: Any) -> Any:
-    """Return the place at another part of the thing before: "under its west end and one under the east end"."""
-    of, part = getattr(before, "of", None), getattr(now, "of", None)
-    if not isinstance(of, Portion) or not isinstance(part, Portion) or part.of != Anaphor() or of.way is None:
-        return None
-    same = replace(of, of=part.of, way=part.way) == part and part.way is of.way.opposite
-    return replace(now, of=replace(part, of=of.of)) if same and before.offset == now.offset else None
 
 
 def _shared_place(before: Beside, now: Beside, elided: bool) -> Beside | None:
@@ -331,39 +274,10 @@ def _at(part: Any, where: Any) -> Any:
 _ITS = (Anaphor(), LastBlock(), PluralAnaphor())
 
 
-def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    found: list[Any] = []
-    for part, then in zip(parts, (*parts[1:], None), strict=True):
-        if isinstance(part, Topic) and found and (begun := _begun(found[-1], part.of)) != found[-1]:
-            found[-1] = begun
-            continue
-        if isinstance(part, Topic):
-            count = getattr(then, "size", None) or getattr(getattr(then, "blocks", None), "count", None)
-            if then is None or (part.count and count and part.count != abs(count)):
-                stated = f"a difference of {part.count}" if part.count else "to start with something"
-                raise Contradiction(f"{stated} and {count or 'nothing behind it'}")
-            part = SetFocus(part.of)
-        found.append(part)
-    return tuple(found)
-
-
-def _begun(part: Any, first: Any) -> Any:
-    """Return an instruction about every second block, counted from the one with which to begin."""
-    rank, way = getattr(first, "rank", 1), getattr(first, "extreme", None)
-
-    def counted(value: Any) -> Any:
-        cut: Any = value.cuts[0] if way and isinstance(value, Portion) and value.cuts else ("", way, ())
-        if cut[1] is not None or not isinstance(cut[2], range):
-            return value
-        return replace(value, cuts=((cut[0], way, range(rank, cut[2].stop, cut[2].step)),))
-
-    return rebuilt(part, counted)
-
-
 def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Apply colours that stand behind an instruction: in "put a block there. Make it green." the block is green.
 
-    Raise `Contradiction` if it has another colour, or takes none.
+    Raise `Rejected` if it has another colour, or takes none.
     """
     found: list[Any] = []
     for part in parts:
@@ -379,37 +293,9 @@ def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             put = replace(put, new=new) if hasattr(put, "new") else new
             found[-1] = replace(before, put=put) if isinstance(before, Elided) else put
         else:
-            if stated:
-                raise Contradiction("a color and what it is the color of")
+            reject_if(stated)  # nothing has this color
             found.append(part)
     return tuple(found)
-
-
-def _apply_choices(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Leave the side of the placement before to the builder: "next to it, north or south, you choose".
-
-    Raise `DialogueError` if its place has no such sides.
-    """
-    found: list[Any] = []
-    for part in parts:
-        if isinstance(part, Choose) and part.ways:
-            at = max((n for n, one in enumerate(found) if not isinstance(one, Statement)), default=None)
-            goal = None if at is None else as_place_goal(getattr(found[at], "put", found[at]))
-            made = rebuilt(goal, lambda place: _one_side(place, part.ways))  # noqa: B023
-            if at is None or made == goal:
-                raise DialogueError(f"the sides {part.ways} of {goal!r:.80}")
-            found[at], part = made, Choose(part.what)
-        found.append(part)
-    return tuple(found)
-
-
-def _one_side(place: Any, ways: tuple[Direction, ...]) -> Any:
-    """Return a place beside something as one on certain sides of it."""
-    if isinstance(place, NextTo):
-        return AnyOf(Sides(place.of, ways))
-    if isinstance(place, Sides) and place.which == "around":
-        return replace(place, which=ways)
-    return place
 
 
 def _beside(part: Any) -> Beside | None:
@@ -427,12 +313,8 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
-    *others, last = _share_anaphor(_apply_topic(_apply_choices(_apply_colors(parts))))
-    if isinstance(last, View) and others:  # "remove the left one, facing north"
-        if any(getattr(getattr(part, "new", None), "kind", Kind.BLOCK) is not Kind.BLOCK for part in others):
-            raise Contradiction(f"a shape and facing {last.way}")
-        return instruction_of(tuple(others) if last.kind == "order" else (last, *others))
-    parts = (*others, last)
+    parts = _share_anaphor(_apply_colors(parts))
+    reject_if(isinstance(parts[-1], View))  # a view of nothing
     for number, part in enumerate(parts):
         if isinstance(part, View):
             rest = instruction_of(parts[number + 1 :])
@@ -460,31 +342,42 @@ def _facing(view: Direction, rest: Any) -> Any:
     return Facing(view, rest)
 
 
+@lru_cache(maxsize=4096)
 def read_text(text: str, names: frozenset[str] = frozenset()) -> Any:
     """Return the instruction in a text, or a `Failure`. names: nouns that name something."""
-    return _read(text, names)[0]
+    said = tokens(text)
+    stated = _read_words(said, text, names)
+    known = instruction_words() | names
+    unknown = [word for word in unknown_words(said) if not {word, singular(word)[0]} & names]
+    if not isinstance(stated, Failure) or not unknown:
+        return stated
+    options = [sorted(slips(word, known)) if word in unknown else [word] for word in said]
+    ways = (_read_words([*words], text, names) for words in islice(product(*options), MAX_CHOICES))
+    read = {way for way in ways if not isinstance(way, Failure) or way.partial is not None}
+    if len(read) == 1:
+        return read.pop()
+    return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=nearest(unknown[0], known))
 
 
-@lru_cache(maxsize=4096)
-def read_filled(text: str, gap: Gap) -> Any:
-    """Return the instruction in a text of which a value was left out, or a `Failure`.
-
-    gap: categories of which the words may have been left out, and the value.
-    """
-    said = tokens(mended(text))
-    return Failure(Reason.UNKNOWN_WORD, "", text) if unknown_words(said) else _read_words(said, text, gap=gap)
-
-
-@lru_cache(maxsize=4096)
-def try_text(text: str) -> Any:
-    """Return the instruction in a text, or a `Failure` whose detail can be wrong; faster than `read_text`."""
-    said = tokens(mended(text))
-    return read_text(text) if unknown_words(said) else _read_words(said, text, quick=True)
-
-
-def respelled(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the misspelt words of a text and their corrections: (("yelow", "yellow"),)."""
-    return _read(text, frozenset())[1]
+def _read_words(said: list[str], text: str, names: frozenset[str]) -> Any:
+    if not said:
+        return Failure(Reason.EMPTY, "", text)
+    if len(said) > MAX_WORDS:
+        return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
+    if isinstance(stated := _read_spoken(said), (CellEdit, Build)):  # no other reading has these
+        return stated
+    reader = Reader(said, names)
+    made = _instructions(reader.texts(0)[1])
+    lacks = {one: _lacking(one) for one in made}
+    complete = [one for one, lack in lacks.items() if lack is None]
+    if complete:
+        return complete[0] if len(complete) == 1 else Ambiguous(tuple(complete))
+    if made:
+        reason, detail = lacks[made[0]] or (Reason.NOT_UNDERSTOOD, "")
+        return Failure(reason, detail, text, partial=made[0] if len(made) == 1 else Ambiguous(tuple(made)))
+    if reader.too_deep:
+        return Failure(Reason.NOT_UNDERSTOOD, f"more than {MAX_DEPTH} nested parts", text)
+    return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.stuck :]), text)
 
 
 @lru_cache(maxsize=1)
@@ -537,87 +430,25 @@ def unknown_words(said: list[str]) -> list[str]:
     return [word for word in said if word not in known and not is_number(word) and word != "."]
 
 
-@lru_cache(maxsize=4096)
-def _read(text: str, names: frozenset[str]) -> tuple[Any, tuple[tuple[str, str], ...]]:
-    said = tokens(mended(text), names)
-    if not said:
-        return Failure(Reason.EMPTY, "", text), ()
-    if isinstance(stated := _read_spoken(said), (CellEdit, Build)):  # no other reading has these
-        return stated, ()
-    unknown = [word for word in unknown_words(said) if not {word, singular(word)[0]} & names]
-    plain = _read_words(said, text, names, quick=True)
-    if not isinstance(plain, Failure) or (not unknown and plain.partial is not None):
-        return plain, ()  # also if the unknown words are in a remark
-    if not unknown:
-        return _read_words(said, text, names), ()  # with the detail of the failure
-    found: list[tuple[Any, list[str]]] = []
-    least = 0
-    for rank, words in respellings(said, instruction_words() | names):
-        if found and rank > least:
-            break
-        stated = _read_words(words, text, names, quick=True)
-        if not isinstance(stated, Failure) or stated.partial is not None:
-            found.append((stated, words))
-            least = rank
-    if len({stated for stated, _ in found}) == 1:
-        stated, words = found[0]
-        changes = [(one, other) for one, other in zip(said, words, strict=True) if one != other]
-        return stated, tuple(dict.fromkeys(changes))
-    suggestion = nearest(unknown[0], instruction_words())
-    return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
-
-
 def _read_spoken(said: list[str]) -> Any:
     """Return the one instruction that the spoken rules read, or None."""
     words = ["a" if word == "an" else word for word in said]  # as before they were spelled
     for number, word in enumerate(words[1:], start=1):
         if word == "block" and words[number - 1] in ("1", "one"):
             words[number] = "blocks"
-    reader = Reader(words, quick=True, spoken=True)
-    made = _instructions(reader, reader.texts(0)[1])
+    made = _instructions(Reader(words, spoken=True).texts(0)[1])
     return made[0] if len(made) == 1 else None
 
 
-def _read_words(
-    said: list[str], text: str, names: frozenset[str] = frozenset(), quick: bool = False, gap: Gap = NO_GAP
-) -> Any:
-    """Return the instruction, or a `Failure`; quick: without the detail of a failure that has no partial one."""
-    if len(said) > MAX_WORDS:
-        return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
-    reader = Reader(said, names, quick, gap)
-    least, readings = reader.texts(0)
-    if reader.too_deep:
-        return Failure(Reason.NOT_UNDERSTOOD, f"more than {MAX_DEPTH} nested parts", text)
-    made = _instructions(reader, readings)
-    lacks = {one: _lacking(one) for one in made}
-    complete = [one for one, lack in lacks.items() if lack is None]
-    if complete:
-        return complete[0] if len(complete) == 1 else Ambiguous(tuple(complete))
-    if quick and made:
-        return _read_words(said, text, names)  # a contradiction can speak against it
-    if against := reader.contradiction(least):
-        return Failure(Reason.CONTRADICTION, against, text)
-    if not made:
-        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.stuck :]), text)
-    stated = made[0] if len(made) == 1 else Ambiguous(tuple(made))
-    reason, detail = lacks[made[0]] or (Reason.NOT_UNDERSTOOD, "")
-    return Failure(reason, detail, text, partial=stated)
-
-
-def _instructions(reader: Reader, readings: list[tuple[Any, ...]]) -> list[Any]:
-    """Return the instructions of readings that ask for something, and that do not contradict themselves."""
+def _instructions(readings: list[tuple[Any, ...]]) -> list[Any]:
+    """Return the instructions of readings that ask for something, and whose parts fit together."""
     made = []
     for parts in readings:
         if not parts or (any(isinstance(part, Pick) for part in parts) and len(parts) > 1):
             continue
-        if all(isinstance(part, (Topic, View, SetFocus, *STATING)) for part in parts):
-            continue
-        try:
-            made.append(instruction_of(parts))
-        except Contradiction as error:
-            reader.against = (len(reader.said), 0, 0, str(error))
-        except DialogueError:
-            continue
+        if not all(isinstance(part, (View, SetFocus, *STATING)) for part in parts):
+            with suppress(DialogueError, LanguageError):
+                made.append(instruction_of(parts))
     return list(dict.fromkeys(made))
 
 
@@ -629,8 +460,6 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
             return Reason.OUTSIDE, str(outside.cell)
         if value.new.color is None:
             return Reason.NO_COLOR, ""
-        if Level(0) in value.where:
-            return Reason.NO_HEIGHT, ""
         if all(isinstance(where, Level) for where in value.where):
             return Reason.NO_PLACE, ""
         if value.new.vague and not value.fill and all(isinstance(where, _TIGHT) for where in value.where):

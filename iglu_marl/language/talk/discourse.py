@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at, color_name
+from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.dialogue_acts import DialogueAct, parse_small_talk, say
 from iglu_marl.language.grammar.engine import Parser
@@ -29,8 +29,6 @@ from iglu_marl.language.meaning.verbs import Instruction, Pick, Undo, bind_refer
 from iglu_marl.language.meaning.worlds import ExpectedWorld
 from iglu_marl.language.talk.repair import (
     Understanding,
-    announced_color,
-    answered_color,
     bare,
     begins_with_verb,
     is_dependent,
@@ -166,7 +164,6 @@ class Discourse:
         rank = {cell: number for number, cell in enumerate(order)}  # of its last change
         ordered = rank.keys() >= {*cells}
         cells = tuple(sorted(cells, key=rank.__getitem__)) if ordered else cells
-        placed = tuple(cell for cell in cells if color_at(after, cell))
         known = self.context
         self.context = replace(
             known,
@@ -176,7 +173,6 @@ class Discourse:
             before=None,
             further=(before, *known.further),
             mentioned=(),
-            color=known.color if {color_at(after, cell) for cell in placed} <= {known.color} else None,
         )
         self.pending, self._expected = None, None
 
@@ -211,9 +207,6 @@ class Discourse:
 
     def _without_request(self, text: str, pending: Understanding | None) -> Understanding | None:
         """Return how to take a text that asks for no change; None for others."""
-        if pending is None and (color := announced_color(text)):
-            self.context = replace(self.context, color=color)
-            return Understanding(text, None, (), act="remark")
         questioned = any("?" in said.text for said in self.context.said[-1:])
         if pending is None and _states(text, questioned):
             return Understanding(text, None, (), act="remark")
@@ -232,8 +225,6 @@ class Discourse:
 
     def _as_request(self, text: str, pending: Understanding | None, grid: Grid) -> Understanding:
         heard = self._read(text, pending, grid)
-        if (asked := heard.question) is not None and asked.missing == "color" and self.context.color:
-            heard = understand_answer(heard, color_name(self.context.color), grid, self.context) or heard
         failed = isinstance(heard.found, Failure)
         corrects = heard.instruction is not None and is_dependent(heard.instruction)
         self._refused = failed and heard.question is None and not corrects
@@ -262,11 +253,11 @@ class Discourse:
         if _plain(text) in listed("rejecting") or isinstance(stated, Undo):
             return Understanding(text, None, (), act="cancel")
         if question.missing == "word":
-            agreed = _plain(text) in listed("agreeing")
-            meant = question.suggestion if agreed else answered_color(text)
+            if not question.suggestion or _plain(text) not in listed("agreeing"):
+                return None
             word = rf"\b{re.escape(question.detail)}\b"
-            whole = re.sub(word, meant, pending.text, flags=re.IGNORECASE)
-            return understand(whole, grid, self.context) if meant else None
+            whole = re.sub(word, question.suggestion, pending.text, flags=re.IGNORECASE)
+            return understand(whole, grid, self.context)
         referred = pending.instruction is not None and question.reference is not None
         if isinstance(stated, Pick) and referred:
             return self._picked(pending, stated, grid)
@@ -314,7 +305,7 @@ def _read_alone(text: str, category: str) -> bool:
 
 def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
     """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
-    said = [word for word in tokens(text, names) if word != "."]
+    said = [word for word in tokens(text) if word != "."]
     nouns = nouns_of(said, names)
     for words in (said, *bare(said)):
         readings = Parser(grammar(), words, nouns).read(category)
