@@ -51,7 +51,7 @@ from iglu_marl.const import id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
 from iglu_marl.envs.documentation import spelled as in_one_line
-from iglu_marl.envs.language import SPELLINGS, make_language_goal
+from iglu_marl.envs.language import make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.game.config import GameOptions
 from iglu_marl.game.effects import KINDS as GAMES
@@ -513,11 +513,10 @@ def config() -> list[list[str]]:
 
 
 def goal_options() -> list[list[str]]:
-    """What language goals take besides the fields of `GameConfig`, and its fields that have another name there."""
+    """What language goals take besides the fields of `GameConfig`."""
     taken = inspect.signature(make_language_goal).parameters.values()
-    older = [one for one in taken if one.name in SPELLINGS]
-    own = [one for one in taken if one.name not in GameOptions.__annotations__ and one not in older]
-    return [[cell(one.name), cell(repr(one.default))] for one in (*own, *older)]
+    own = [one for one in taken if one.name not in GameOptions.__annotations__]
+    return [[cell(one.name), cell(repr(one.default))] for one in own]
 
 
 def measured() -> list[list[str]]:

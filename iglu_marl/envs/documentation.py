@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -233,23 +233,20 @@ def builder_documented(
 
 
 def goal_documented(
-    seen: Iterable[tuple[str, str, str]], spellings: Mapping[str, str], **defaults: Any
+    seen: Iterable[tuple[str, str, str]], **defaults: Any
 ) -> Callable[[Documented], Documented]:
     """Document a maker of environments with goals in words.
 
-    seen: key, condition and space of each observation. spellings: older names of options. defaults: different defaults
-    of `GameConfig`.
+    seen: key, condition and space of each observation. defaults: different defaults of `GameConfig`.
     """
 
     def document(thing: Documented) -> Documented:
         options = _option_parameters("goal", **defaults)
-        known = {**inspect.signature(thing).parameters, **{one.name: one for one in options}}
-        older = [known[ours].replace(name=name) for name, ours in spellings.items() if name not in known]
         lines = [
             *_lone_tables(action_rows("walking"), seen, "goal", GOAL_ENDS),
             *options_table("goal", **defaults),
         ]
-        return _document(thing, lines, [*older, *options])
+        return _document(thing, lines, options)
 
     return document
 

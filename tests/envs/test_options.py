@@ -105,7 +105,7 @@ ALONE = {"architect": ScriptedArchitect()}
         (SilentBuilderEnv, {"controls": "flying", "action_space": "walking"}, "action_space"),
         (SilentBuilderEnv, {"egocentric_radius": 3}, "egocentric_radius"),
         (VectorGame, {"config": GameConfig(chat="tokens", turn_steps=7)}, "turn_steps"),
-        (make_language_goal, {"action_space": "perfect", "select_and_place": True}, "select_and_place"),
+        (make_language_goal, {"controls": "cells", "select_and_place": True}, "select_and_place"),
         # a keyword is given, whatever its value
         (GridworldEnv, {"turn_steps": 50}, "turn_steps"),
         (GridworldEnv, {**ALONE, "builder_can_ask": False}, "builder_can_ask"),
