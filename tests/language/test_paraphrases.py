@@ -13,7 +13,7 @@ from iglu_marl.core.grid import blocks_to_grid, color_id
 from iglu_marl.language import Context, Failure, outcomes, parse
 
 YAW = {"north": 0.0, "east": 90.0, "south": 180.0, "west": -90.0}
-DONE = 1400  # of 1,608
+DONE = 1390  # of 1,608
 
 
 def cases(name: str = "paraphrases") -> list[dict[str, Any]]:

@@ -164,14 +164,12 @@ class Discourse:
             return
         cells = _cells(after != before)
         rank = {cell: number for number, cell in enumerate(order)}  # of its last change
-        ordered = rank.keys() >= {*cells}
-        cells = tuple(sorted(cells, key=rank.__getitem__)) if ordered else cells
+        cells = tuple(sorted(cells, key=rank.__getitem__)) if rank.keys() >= {*cells} else cells
         placed = tuple(cell for cell in cells if color_at(after, cell))
         known = self.context
         self.context = replace(
             known,
             last=cells,
-            ordered=ordered,
             earlier=(*known.earlier, known.last),
             before=None,
             further=(before, *known.further),
