@@ -117,18 +117,15 @@ MEANINGS = {
 # One meaning for each argument.
 ARGUMENTS = {
     "action_space": "action encoding, an older name of `controls`",
-    "action_type": "CLEVR-Robot's name of `action_space`",
     "architect": "an agent instead of the recorded dialogue",
     "compat": "profile of [an older tool](../environments.md#profiles-of-older-tools)",
     "config": "a `GameConfig`; keyword arguments take precedence",
     "default_sees": "`builder_sees`, if it is not given",
     "describe": "kinds of descriptions: statements, questions",
     "description_num": "number of descriptions per scene",
-    "direct_obs": "False is `obs_type='image'`",
     "discretize": "False turns `walking` into keys and a camera of ±5°",
     "goal_in_obs": "form of the observed goal: text, tokens, multi-hot, or None",
     "goals": "`GoalSpace` of the goals; None: `statement_goals()`",
-    "maximum_episode_steps": "CLEVR-Robot's name of `max_steps`",
     "num_object": "number of things in a world",
     "obs_type": "blocks and pose, blocks as a set, or a picture",
     "render": "True adds `pov`, False leaves it out",

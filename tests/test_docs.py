@@ -48,7 +48,7 @@ from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
 from iglu_marl.cli import app
 from iglu_marl.const import id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
-from iglu_marl.envs.language import SPELLINGS, make_language_goal
+from iglu_marl.envs.language import make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.game.config import GameOptions
 from iglu_marl.game.effects import KINDS as GAMES
@@ -513,11 +513,10 @@ def config() -> list[list[str]]:
 
 
 def goal_options() -> list[list[str]]:
-    """What language goals take besides the fields of `GameConfig`, and its fields that have another name there."""
-    taken = inspect.signature(make_language_goal).parameters
-    own = {name: one.default for name, one in taken.items() if name not in GameOptions.__annotations__}
-    older = {name: taken[name if name in taken else ours].default for name, ours in SPELLINGS.items()}
-    return [[cell(name), cell(repr(default))] for name, default in {**own, **older}.items()]
+    """What language goals take besides the fields of `GameConfig`."""
+    taken = inspect.signature(make_language_goal).parameters.values()
+    own = [one for one in taken if one.name not in GameOptions.__annotations__]
+    return [[cell(one.name), cell(repr(one.default))] for one in own]
 
 
 def measured() -> list[list[str]]:

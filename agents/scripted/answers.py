@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cells_of, color_at, color_name, index_of
-from iglu_marl.language import Blocks, Context, DialogueAct, Failure, Scene, answer, outcomes, say
+from iglu_marl.language import Blocks, Context, DialogueAct, Scene, answer, say
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.instructions import render_place, rendered
 from iglu_marl.language.grammar.scene_sentences import parse_question
@@ -29,7 +29,7 @@ from iglu_marl.language.meaning.context import Resolution, Unresolved
 from iglu_marl.language.meaning.references import Anaphor, At, Item, Reference, resolve
 from iglu_marl.language.meaning.regions import connected
 from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind, shifted
-from iglu_marl.language.meaning.verbs import PlaceGoal, bind_referent
+from iglu_marl.language.meaning.verbs import bind_referent
 from iglu_marl.language.scene.graph import MIXED, Thing
 from iglu_marl.language.scene.noun_phrases import Phrase
 from iglu_marl.language.scene.program import Program
@@ -40,18 +40,7 @@ Grid = npt.NDArray[np.int8]
 
 GO_ON = ("next", "again", "done", "hello", "okay", "there")
 """Kinds that the architect answers with a request, the next or the same one."""
-OF_WHOLE = (
-    "whole",
-    "parts",
-    "left",
-    "placed",
-    "finished",
-    "spare",
-    "right",
-    "wrong",
-    "colors_left",
-    "give_up",
-)
+OF_WHOLE = ("whole", "left", "finished", "right", "wrong", "give_up")
 """Kinds that have an answer without a request, like questions about things."""
 _OF_ANY = re.compile(r"\b(?:of|on|to|above|below|under|over|beside|behind|atop) (?:an?|any|some) ")
 _THE_STRUCTURE = Blocks(kind=Kind.STRUCTURE)  # means all blocks of the target
@@ -61,7 +50,6 @@ _OF_NOTHING = {
     "number_check": "No, none.",
     "what": "Nothing.",
     "left": "Nothing more.",
-    "missing_check": "No.",
 }
 _UNTOLD = {
     Reason.NO_DIRECTION: "I can't tell: counted from which end?",
@@ -69,8 +57,7 @@ _UNTOLD = {
 }
 """What a question leaves open, by the reason why its reference means nothing."""
 _OF_SEVERAL = (*_OF_NOTHING, "color", "place")  # kinds with an answer if more things fit than the words say
-_OF_GRID = ("which_check", "remove_check")  # kinds about the request, and about what stands there
-_OF_BUILD = ("left", "right", "missing_check", "complete_check")  # kinds that compare things with the build
+_OF_BUILD = ("left", "right")  # kinds that compare things with the build
 
 
 @dataclass(frozen=True)
@@ -103,21 +90,9 @@ class ConversationState:
         goal = self.target
         return replace(self, grid=goal, base=goal, goal=goal, cells=(), built=self.grid)
 
-    @property
-    def begun(self) -> ConversationState:
-        """The same where "it" is what stands of the request, while only a part of it does."""
-        there = tuple(cell for cell in self.cells if cell not in self.open_cells)
-        asked_about = 0 < len(there) < len(self.cells) and set(self.context.last) == set(self.cells)
-        return replace(self, context=replace(self.context, last=there)) if asked_about else self
-
     def heard(self, text: str) -> ConversationState:
         """The same for a text: "north of a red block" is of any of them, not of the one that was talked about."""
         return replace(self, context=replace(self.context, last=())) if _OF_ANY.search(text.lower()) else self
-
-    @property
-    def with_request(self) -> Grid:
-        """The build after the request, with the blocks that it removes."""
-        return np.where(self.goal != 0, self.goal, self.base)
 
     @property
     def open_cells(self) -> list[Cell]:
@@ -162,18 +137,19 @@ def answers(question: Asked, now: ConversationState) -> list[str]:
     facts, fact = _Facts(now), kind.removesuffix("_check")
     of_request = question.of_it and now.cells and set(now.context.last) == set(now.cells)
     of_whole = kind in OF_WHOLE and about.get("of") == Blocks(count=None)
-    if of_whole or (of_request and hasattr(facts, fact) and kind not in _OF_GRID):
+    if of_whole or (of_request and hasattr(facts, fact)):
         about.pop("of", None)
-    if about.pop("put", kind == "put_check") and now.cells and not color_at(now.goal, now.about[0]):
+    if about.pop("put", False) and now.cells and not color_at(now.goal, now.about[0]):
         return [f"No, remove the {color_name(now.color_of(now.about[0]))} block {place_of(now.about[0])}."]
     try:
         if kind == "place_check" and "of" not in about:
-            return of_things(replace(now, grid=now.with_request), kind, Anaphor(), **about)
+            with_request = np.where(now.goal != 0, now.goal, now.base)
+            return of_things(replace(now, grid=with_request), kind, Anaphor(), **about)
         if kind == "scene":
             return [_scene(now.finished, about["of"])]
-        if "of" in about and kind not in _OF_GRID:
-            return of_things(now.begun.finished, kind, **about)
-        if not now.cells and kind not in (*OF_WHOLE, "remove_check"):
+        if "of" in about:
+            return of_things(now.finished, kind, **about)
+        if not now.cells and kind not in OF_WHOLE:
             return list(facts.left())
         if fact != kind and fact in _HOLDS:
             return _verdict(_HOLDS[fact](facts, **about), getattr(facts, fact)())
@@ -181,26 +157,22 @@ def answers(question: Asked, now: ConversationState) -> list[str]:
     except (DialogueError, Unresolved) as error:
         if isinstance(error, Unresolved) and error.failure.reason in _UNTOLD:
             return [_UNTOLD[error.failure.reason]]
-        claimed = now.cells and kind in ("place_check", "put_check", "way_check")
+        claimed = now.cells and kind in ("place_check", "way_check")
         return [f"No: {place_of(now.about[0])}." if claimed else "There is no such thing."]
 
 
 def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
     """Return the cells of the target that a question is about; () if it names nothing."""
-    of = Blocks(count=None) if question.kind in ("whole", "parts") else dict(question.about).get("of")
-    if of in (None, Anaphor()) or question.kind in (*_OF_GRID, "scene"):
+    of = Blocks(count=None) if question.kind == "whole" else dict(question.about).get("of")
+    if of in (None, Anaphor()) or question.kind == "scene":
         return ()
     try:
         items, _ = _meant(of, now.finished)
     except Unresolved:
         return ()
     cells = tuple(cell for item in items for cell in item)
-    all_of_it = len(cells) == np.count_nonzero(now.finished.grid) and question.kind not in (
-        "whole",
-        "parts",
-        "size",
-    )
-    return () if all_of_it else cells
+    all_of_it = len(cells) == np.count_nonzero(now.finished.grid)
+    return () if all_of_it and question.kind not in ("whole", "size") else cells
 
 
 def scene_answer(text: str, now: ConversationState) -> str:
@@ -236,29 +208,24 @@ def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> 
     if items and several and kind not in _OF_SEVERAL:
         mine = [item for item in items if not set(item).isdisjoint(setting.last)]
         if len(mine) != 1:
-            each = [answers(Asked(kind, tuple(more.items())), replace(now, cells=item)) for item in items]
-            if now.built is not None and all(one == each[0] for one in each):
-                return each[0]
             counts, where = f"There are {len(items)} of them", "; ".join(place_of(item[0]) for item in items)
             return [f"{counts}: {where}."] * (len(items) < 4) + [f"{counts}."]
         items = mine
     if more.pop("corner", False):
         items = [item for item in items if any(abs(x) == abs(z) == 5 for x, _, z in item)]
     if not items:
-        return [
-            "None." if kind == "number" and now.built is not None else _OF_NOTHING.get(kind, _nothing(now))
-        ]
+        return [_OF_NOTHING.get(kind, _nothing(now))]
     cells = tuple(cell for item in items for cell in item)
     if kind == "number":
-        return [f"{_tally(now, items)}."]
+        return [f"{len(items)}."]
     if kind == "number_check":
-        return _verdict(len(items) == more["n"], [f"{_tally(now, items)}."])
+        return _verdict(len(items) == more["n"], [f"{len(items)}."])
     if kind == "what":
         return [f"{capital(counted(color_at(now.grid, cell) for cell in cells))}."]
     if kind == "place":
         return [f"{capital(_places(now, items))}.", f"{capital(_places(now, items[:1]))}."]
     if kind == "exists":
-        return [f"Yes, {_places(now, items) if len(items) == 1 else _lower(_tally(now, items))}."]
+        return [f"Yes, {_places(now, items) if len(items) == 1 else len(items)}."]
     if kind == "place_check":
         where = getattr(more["where"], "where", more["where"])  # "in each corner": in one of them
         there = {cell for item in things(Blocks((), count=None, where=where), setting)[0] for cell in item}
@@ -326,17 +293,6 @@ def _places(now: ConversationState, items: list[Item]) -> str:
     """Return where things are, those that touch together."""
     joined = connected(cell for item in items for cell in item) if len(items) > 3 else items
     return "; ".join(_lower(next(_Facts(replace(now, cells=item)).place())).rstrip(".") for item in joined)
-
-
-def _tally(now: ConversationState, items: list[Item]) -> str:
-    """Return a number of things, and how many of them are there so far."""
-    if now.built is None:
-        return str(len(items))
-    right = now.built == now.grid
-    there = sum(all(right[index_of(cell)] for cell in item) for item in items)
-    single = all(len(item) == 1 for item in items)
-    count = counted(color_at(now.grid, item[0]) for item in items) if single else str(len(items))
-    return f"{capital(count)} in all; {there or 'none'} so far"
 
 
 def counted(colors: Iterable[int]) -> str:
@@ -467,8 +423,6 @@ class _Facts:
     def color(self) -> Iterator[str]:
         yield f"{capital(listed(dict.fromkeys(color_name(self.now.color_of(cell)) for cell in self.cells)))}."
 
-    has = color
-
     def place(self) -> Iterator[str]:
         if len(self.about) == 1:
             yield f"{capital(place_of(self.about[0]))}."
@@ -477,19 +431,10 @@ class _Facts:
             yield f"It starts {place_of(self.about[0])}, going {listed(ways)}."
         yield f"It starts {place_of(self.about[0])}."
 
-    corner = place
-
     def way(self) -> Iterator[str]:
         stated = capital(listed(self.ways or [""]))
         there = f"{stated}; it starts {place_of(self.about[0])}.", f"{stated}."
         yield from there if self.ways else self.place()
-
-    axis = way
-
-    def axis_of(self, axis: str) -> str:
-        """Return an axis of the map for one of the view ("side", "depth")."""
-        seen = {"side": Direction.LEFT, "depth": Direction.FRONT}.get(axis)
-        return axis if seen is None else Resolution.of(self.now.grid, self.now.context).on_map(seen).axis
 
     @property
     def ways(self) -> list[str]:
@@ -509,10 +454,6 @@ class _Facts:
         if low < high:
             yield f"{high - low + 1} blocks high, from level {low} to level {high}."
         yield "On the ground." if low == 1 else f"On level {low}."
-
-    def ground(self) -> Iterator[str]:
-        level = min(y for _, y, _ in self.cells) + 2
-        yield "On the ground." if level == 1 else f"The lowest block is on level {level}."
 
     def tall(self) -> Iterator[str]:
         yield f"{capital(many(self.extent[1]))} high."
@@ -552,22 +493,6 @@ class _Facts:
             shape, tuple(color), size if size > 1 else None
         ), "" if color else f" ({_colors(self.alone)})"
 
-    def mirror(self) -> Iterator[str]:
-        yield f"From {' and from '.join(self.mirrors)}." if self.mirrors else "The two halves differ."
-
-    @property
-    def mirrors(self) -> list[str]:
-        """The directions in which the two halves look the same."""
-        (x0, _, z0), (x1, _, z1) = np.min(self.cells, axis=0) + 5, np.max(self.cells, axis=0) + 6
-        box = self.alone[:, x0:x1, z0:z1]
-        ways = (("west to east", box[:, ::-1]), ("north to south", box[:, :, ::-1]))
-        found = [
-            (way, n > 1)
-            for (way, seen), n in zip(ways, box.shape[1:], strict=True)
-            if np.array_equal(seen, box)
-        ]
-        return [way for way, wide in found if wide or not any(wide for _, wide in found)]
-
     def floating(self) -> Iterator[str]:
         loose = f"{many(len(self.loose))} not connected to the ground."
         yield loose if self.loose else "All is connected to the ground."
@@ -575,7 +500,7 @@ class _Facts:
     @property
     def loose(self) -> list[Cell]:
         """Those of the cells that are not connected to the ground."""
-        groups = connected(cells_where(self.now.with_request != 0))
+        groups = connected(cells_where((self.now.goal != 0) | (self.now.base != 0)))
         return [c for group in groups if all(y > -1 for _, y, _ in group) for c in group if c in self.cells]
 
     def left(self) -> Iterator[str]:
@@ -583,12 +508,6 @@ class _Facts:
         spare = np.count_nonzero((self.now.target == 0) & (self.now.grid != 0))
         parts = [f"{many(int(n))} to {verb}" for n, verb in ((missing, "place"), (spare, "remove")) if n]
         yield f"{capital(listed(parts))}." if parts else _OF_NOTHING["left"]
-
-    missing = complete = left
-
-    def placed(self) -> Iterator[str]:
-        right = np.count_nonzero((self.now.target != 0) & (self.now.grid == self.now.target))
-        yield f"{right} of {np.count_nonzero(self.now.target)} blocks are right so far."
 
     def whole(self) -> Iterator[str]:
         target = self.now.target
@@ -599,23 +518,6 @@ class _Facts:
             for touching in (True, False):
                 yield f"{capital(listed(_named(self.now.parts, self.now.finished, touching)))}: {_lower(stated)}"
         yield from (stated, f"{count}.")
-
-    def parts(self) -> Iterator[str]:
-        count = capital(many(len(self.now.parts), "part"))
-        for touching in (True, False):
-            yield f"{count}: {listed(_named(self.now.parts, self.now.finished, touching))}."
-        yield f"{count}."
-
-    def colors_left(self) -> Iterator[str]:
-        missing = self.now.target[self.now.grid != self.now.target]
-        yield f"{capital(listed(color_name(int(color)) for color in np.unique(missing[missing != 0])))}."
-
-    def spare(self) -> Iterator[str]:
-        cells = cells_where((self.now.grid != 0) & (self.now.target == 0))
-        if cells:
-            blocks = counted(color_at(self.now.grid, cell) for cell in cells)
-            yield f"Remove {blocks}: {'; '.join(map(place_of, cells))}."
-        yield f"{capital(many(len(cells)))} to remove." if cells else "No, there is nothing to remove."
 
     def right(self) -> Iterator[str]:
         left = len(self.now.open_cells)
@@ -647,69 +549,17 @@ class _Facts:
         done = np.array_equal(self.now.grid, self.now.target)
         yield say(DialogueAct.COMPLETE) if done else f"No: {_lower(next(self.left()))}"
 
-    def why(self) -> Iterator[str]:
-        yield from ("That is what the structure looks like.", "It is in the structure.")
-
     def give_up(self) -> Iterator[str]:
         yield say(DialogueAct.GIVE_UP)
 
-    def remove_check(self, of: Reference) -> Iterator[str]:
-        grid, items = self.now.grid, self.find(of, self.now.grid)
-        cells = [cell for cell in sorted(set().union(*items)) if color_at(grid, cell)]
-        if of == Anaphor() and self.now.wrong:
-            cells = self.now.wrong  # a mistake is what one would remove
-        spare = [cell for cell in cells if color_at(grid, cell) != color_at(self.now.target, cell)]
-        if not cells:
-            standing = cells_where((grid != 0) & (grid != self.now.target))
-            nothing = "There is nothing to remove." if not standing else "No, there is no such thing."
-            yield from (f"{nothing} {text}" for text in self.spare() if standing)
-            yield nothing
-        elif 0 < len(spare) < len(cells):
-            yield f"Only {counted(color_at(grid, cell) for cell in spare)}: {'; '.join(map(place_of, spare))}."
-            yield f"Only {many(len(spare))}."
-        else:
-            if cells == self.now.wrong and len(cells) == 1:
-                yield f"Yes, please remove the {color_name(color_at(grid, cells[0]))} block {place_of(cells[0])}."
-            yield f"{'Yes, please remove' if spare else 'No, leave'} {'it' if len(cells) == 1 else 'them'}."
-
-    def put_check(self, new: Any, mods: Any) -> Iterator[str]:
-        color, place = color_name(self.now.color_of(self.about[0])), place_of(self.about[0])
-        if mods.where and self._may_put(PlaceGoal(new, mods.where)):
-            yield "Yes, please."
-        else:
-            fits = not mods.where and self._is_of_request(new)
-            yield f"{'Yes' if fits else 'No'}: {color}, {place}."
-
-    def _may_put(self, goal: PlaceGoal) -> bool:
-        """Return whether all that a placement can change becomes right."""
-        grid, target = self.now.grid, self.now.target
-        found = outcomes(goal, grid, self.now.context)
-        changes = [] if isinstance(found, Failure) else [(world.grid, world.grid != grid) for world in found]
-        return any(new.any() and (world[new] == target[new]).all() for world, new in changes)
-
-    def _is_of_request(self, new: Any) -> bool:
-        """Return whether the open cells of the request are such blocks."""
-        colors = [color_at(self.now.goal, cell) for cell in self.about]
-        count = len(colors) if new.color is None else colors.count(new.color)
-        same = Blocks(() if new.color is None else (new.color,), new.kind, count=None)
-        return new.count in (None, 1, count) and bool(self.find(same, self.alone))
-
 
 _HOLDS: dict[str, Callable[..., bool]] = {
-    "complete": lambda facts: np.array_equal(facts.now.grid, facts.now.target),
-    "missing": lambda facts: not np.array_equal(facts.now.grid, facts.now.target),
-    "corner": lambda facts: any(abs(x) == abs(z) == 5 for x, _, z in facts.cells),
-    "has": lambda facts, c: c in {facts.now.color_of(cell) for cell in facts.cells},
     "color": lambda facts, c: {facts.now.color_of(cell) for cell in facts.cells} == {c},
     "count": lambda facts, n: len(facts.cells) == n,
     "floating": lambda facts: bool(facts.loose),
-    "ground": lambda facts: any(y == -1 for _, y, _ in facts.cells),
     "long": lambda facts, n: max(facts.extent[::2]) == n,
-    "mirror": lambda facts: bool(facts.mirrors),
     "shape": lambda facts, core: set(facts.cells) in facts.find(replace(core, count=None), facts.alone),
     "tall": lambda facts, n: facts.extent[1] == n,
-    "axis": lambda facts, way: {Direction(one).axis for one in facts.ways} == {facts.axis_of(way)},
     "way": lambda facts, way: Resolution.of(facts.now.grid, facts.now.context).on_map(way) in facts.ways,
-    "which": lambda facts, of: any(item & {*facts.about} for item in facts.find(of, facts.now.with_request)),
 }
 """Whether an assertion about a fact holds, by the fact."""

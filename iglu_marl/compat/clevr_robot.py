@@ -44,7 +44,8 @@ class ClevrEnv(gym.FourValueEnv):
     """`iglu_marl/LanguageGoal-v0` with CLEVR-Robot's arguments and calls; a goal is there from construction on.
 
     Sampled goals have an answer, and are false. An episode lasts until its last step; each step after which the goal
-    holds pays `reward_scale`. resolution: side of pictures in pixels. The other options are those of
+    holds pays `reward_scale`. resolution: side of pictures in pixels. direct_obs: False is `obs_type="image"`.
+    action_type: any of our encodings; "perfect" acts on a cell directly. The other options are those of
     `make_language_goal`, with the defaults of the tool.
 
     Raises `ConfigError` for options of a table and its physics, which blocks do not have.
@@ -59,14 +60,18 @@ class ClevrEnv(gym.FourValueEnv):
         reward_scale: float = 1.0,
         resolution: int = 64,
         variable_scene_content: bool = False,
+        direct_obs: bool = True,
+        obs_type: str = "direct",
+        action_type: str = "continuous",
         **options: Any,
     ) -> None:
         options |= {"num_object": num_object, "description_num": description_num}
-        options |= {"variable_scene_content": variable_scene_content}
-        if options.get("obs_type") == "image" or options.get("direct_obs") is False:
+        options |= {"variable_scene_content": variable_scene_content, "max_steps": maximum_episode_steps}
+        options["obs_type"] = obs_type if direct_obs else "image"
+        if options["obs_type"] == "image":
             options["pov_size"] = resolution, resolution
-        options = {"action_type": "continuous", "terminate_on_success": False, **options}
-        super().__init__(make_language_goal(maximum_episode_steps=maximum_episode_steps, **options))
+        options["controls"] = "cells" if action_type == "perfect" else action_type
+        super().__init__(make_language_goal(**{"terminate_on_success": False, **options}))
         self.env.goals = _answered(self.env.goals.goals)
         self.reward_scale = reward_scale
         super().reset()

@@ -18,7 +18,6 @@ from gymnasium import spaces
 from typing_extensions import Unpack
 
 from iglu_marl.core.arguments import check_flags, check_option
-from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import ConfigError, LanguageError, StateError
 from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
@@ -544,38 +543,10 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         self._described = self._held = None
 
 
-class LanguageGoalOptions(GameOptions, total=False):
-    """Further keyword arguments of `make_language_goal`: older names (see `SPELLINGS`)."""
-
-    maximum_episode_steps: int | None
-    action_type: ControlsName | Literal["perfect"]
-
-
-SPELLINGS: Mapping[str, str] = {
-    "maximum_episode_steps": "max_steps",
-    "action_type": "action_space",
-    "controls": "action_space",
-}
-"""Keywords of `make_language_goal` that have another name here: CLEVR-Robot's, and that of `GameConfig`."""
-
-
-def _in_our_names(options: Mapping[str, Any], **given: Any) -> dict[str, Any]:
-    """Return the given options (not None) under our names. Raises `ConfigError` for duplicates."""
-    read = {name: value for name, value in given.items() if value is not None}
-    for name, value in options.items():
-        ours = SPELLINGS.get(name, name)
-        if ours in read or (ours != name and ours in options):
-            raise ConfigError(f"{name!r} and {ours!r} are both given, expected one: they are the same")
-        read[ours] = value
-    return read
-
-
 @documented("goal", max_steps=200)
 def make_language_goal(
     obs_type: ObsType = "direct",
     *,
-    direct_obs: bool | None = None,
-    action_space: ControlsName | Literal["perfect"] | None = None,
     goals: GoalSpace | None = None,
     systematic_generalization: bool = False,
     terminate_on_success: bool = True,
@@ -585,27 +556,17 @@ def make_language_goal(
     description_num: int = 16,
     describe: tuple[str, ...] | str = ("statement",),
     goal_in_obs: GoalForm | None = "text",
-    **options: Unpack[LanguageGoalOptions],
+    **options: Unpack[GameOptions],
 ) -> LanguageGoal:
     """Make `iglu_marl/LanguageGoal-v0`: a builder that is rewarded for making a statement true.
 
     obs_type: "direct" (grid and pose), "order_invariant" (the blocks as a set of rows, and pose) or "image" (the
         builder's picture); inventory and compass always.
-    direct_obs: False is obs_type="image"; True demands one of the others.
-    action_space, action_type, controls: any of the encodings (default "walking"). "perfect" is another name of "cells".
-    maximum_episode_steps: the same as `max_steps`.
     The rest is as in `LanguageGoal`, and fields of `GameConfig`.
     """
     check_option("obs_type", obs_type, OBS_TYPES)
-    if direct_obs is not None:
-        check_flags(direct_obs=direct_obs)
-        if direct_obs and obs_type == "image":
-            raise ConfigError("direct_obs is True, and obs_type 'image'; expected one of them")
-        obs_type = obs_type if direct_obs else "image"
-    fields = {"max_steps": 200, **_in_our_names(options, action_space=action_space)}
-    encoding = fields.pop("action_space", "walking")
-    encoding = "cells" if isinstance(encoding, str) and encoding == "perfect" else encoding
-    config = GameConfig.read(Setting("goal", "LanguageGoal-v0"), None, {**fields, "controls": encoding})
+    fields = {"max_steps": 200, "controls": "walking", **options}
+    config = GameConfig.read(Setting("goal", "LanguageGoal-v0"), None, fields, options)
     env = SingleAgentEnv(
         config, config.make_controls(can_yield=False), lambda episode: goal_observer(episode.config, obs_type)
     )

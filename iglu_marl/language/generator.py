@@ -1,4 +1,4 @@
-"""Random questions and statements about a scene: clear, possible, and with balanced answers."""
+"""Random questions and statements about a scene: clear, and with balanced answers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from iglu_marl.language.scene import kernels
 from iglu_marl.language.scene.graph import MIXED, Scene, Thing
 from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.noun_phrases import LIKENESS, Link, Phrase
-from iglu_marl.language.scene.program import COLOR_WORDS, DIRECTIONS, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.scene.program import (
+    COLOR_WORDS,
+    DIRECTIONS,
+    EXTREMES,
+    RELATIONS,
+    SHAPE_NAMES,
+    Program,
+)
 from iglu_marl.language.scene.questions import KINDS, Question, Slot, Template, question_templates
-
-FRAMES = {"map": RELATIONS[:4], "builder": RELATIONS[4:8], "space": RELATIONS[8:]}
-"""Relations by frame of reference."""
 
 _TRIES = 200  # questions per scene
 _TEMPLATE_TRIES = 15  # questions per template
@@ -55,40 +59,14 @@ class Record:
 class Generator:
     """Source of random questions and statements.
 
-    Every "the" names exactly one thing of the scene, nothing impossible is asked, and comparisons are of two things.
-    Raises `LanguageError` if a name is unknown.
-
-    Args:
-        kinds: "question", "statement" or both.
-        templates: names (default: all templates of these kinds).
-        frames: of "map", "builder", "space".
-        balance: reject answers that are already too frequent for their template.
-
+    Every "the" names exactly one thing of the scene, comparisons are of two things, and no answer is much more frequent
+    than others. kinds: "question", "statement" or both. Raises `LanguageError` if a name is unknown.
     """
 
-    def __init__(
-        self,
-        kinds: Iterable[str] = KINDS,
-        templates: Iterable[str] | None = None,
-        frames: Iterable[str] = ("map", "builder", "space"),
-        balance: bool = True,
-    ) -> None:
-        known = question_templates()
+    def __init__(self, kinds: Iterable[str] = KINDS) -> None:
         self.kinds = read_names("kinds", kinds, KINDS)
-        self.frames = read_names("frames", frames, tuple(FRAMES))
-        names = tuple(known) if templates is None else read_names("templates", templates, tuple(known))
-        self._choices = [
-            (known[name], kind) for name in names for kind in known[name].kinds if kind in self.kinds
-        ]
-        if not self._choices:
-            raise LanguageError(f"none of the templates {', '.join(names)} is a {' or '.join(self.kinds)}")
-        self._relations = tuple(name for frame in self.frames for name in FRAMES[frame])
-        self._directions = tuple(
-            name
-            for name in DIRECTIONS
-            if name in (*self._relations, *(("up", "down") * ("space" in self.frames)))
-        )
-        self.balance = balance
+        known = question_templates().values()
+        self._choices = [(one, kind) for one in known for kind in one.kinds if kind in self.kinds]
         self._seen: dict[tuple[str, str], Counter[Value]] = {}
 
     def sample(self, scene: Scene, rng: np.random.Generator) -> Record:
@@ -100,7 +78,7 @@ class Generator:
             if number % _TEMPLATE_TRIES == 0:
                 template, kind = self._choices[int(rng.integers(len(self._choices)))]
             question = self._draw(template, kind, scene, rng)
-            if question is None or not question.is_possible:
+            if question is None:
                 continue
             value = answer(question.program, scene)
             if (
@@ -132,10 +110,8 @@ class Generator:
             wanted = seen[value] <= seen[not value]
         else:
             wanted = seen[value] <= 1 + _LARGEST_SHARE * sum(seen.values())
-        if wanted or not self.balance:
-            seen[value] += 1
-            return True
-        return False
+        seen[value] += wanted
+        return wanted
 
     @staticmethod
     def _is_sound(question: Question, scene: Scene) -> bool:
@@ -164,11 +140,11 @@ class Generator:
         thing = _any_thing(scene, rng, SHAPE_NAMES)
         for name, slot in template.slots.items():
             if slot.kind == "R":
-                fillings[name] = self._relations[int(rng.integers(len(self._relations)))]
+                fillings[name] = RELATIONS[int(rng.integers(len(RELATIONS)))]
             elif slot.kind == "C":
                 fillings[name] = _color(thing, rng)
             elif slot.kind == "E":
-                fillings[name] = self._directions[int(rng.integers(len(self._directions)))]
+                fillings[name] = DIRECTIONS[int(rng.integers(len(DIRECTIONS)))]
             elif slot.kind in ("H", "V"):
                 true = None if thing is None else thing.height if slot.kind == "H" else thing.level
                 fillings[name] = true if true and rng.random() < 0.7 else int(rng.integers(1, 4))
@@ -191,8 +167,8 @@ class Generator:
     ) -> Phrase:
         for _ in range(_PICKS):
             phrase = self._phrase(slot, scene, rng, shapes, detailed=True)
-            if slot.extreme and self._directions and rng.random() < 0.2:
-                way = (*self._directions, "middle")[int(rng.integers(len(self._directions) + 1))]
+            if slot.extreme and rng.random() < 0.2:
+                way = EXTREMES[int(rng.integers(len(EXTREMES)))]
                 phrase = replace(phrase, extreme=way, rank=1 + int(way != "middle" and rng.random() < 0.3))
             if _names_one(phrase, scene):
                 break
@@ -232,7 +208,7 @@ class Generator:
         relation, other = "", None
         for _ in range(_PICKS):
             other = _any_thing(scene, rng, SHAPE_NAMES)
-            relation = self._relations[int(rng.integers(len(self._relations)))]
+            relation = RELATIONS[int(rng.integers(len(RELATIONS)))]
             assert other is not None
             code = RELATIONS.index(relation)
             table = scene.table

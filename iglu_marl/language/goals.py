@@ -29,7 +29,7 @@ SPLITS = ("combination", "length", "color-shape")
 
 
 def program_of(value: Any) -> Program:
-    """Return a program from itself, its text or JSON nodes, a `Goal`, a `Question`, or a question in plain words.
+    """Return a program from itself, its text, a `Goal`, a `Question`, or a question in plain words.
 
     Raises `LanguageError` if the value is something else, or is not understood.
     """
@@ -262,8 +262,7 @@ def statement_goals(
 
 @lru_cache(maxsize=16)
 def _statement_goals(colors: tuple[str, ...], relations: tuple[str, ...]) -> GoalSpace:
-    questions = [question for question in _statements(colors, relations) if question.is_possible]
-    return GoalSpace(questions)
+    return GoalSpace(_statements(colors, relations))
 
 
 class GoalObjective:

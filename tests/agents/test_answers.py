@@ -38,57 +38,12 @@ RED_BLOCKS = (
     "No: at the centre, on the ground; 1 block east of the centre, on the ground; 2 blocks east of the centre, on the "
     "ground."
 )
-REMOVE_IT = "Yes, please remove the blue block 4 blocks east and 4 south of the centre, on the ground."
 
 
 @pytest.mark.parametrize(
     ("question", "at_first", "with_a_mistake", "complete"),
     [
-        ("Should I take it away?", "There is nothing to remove.", REMOVE_IT, "No, leave them."),
-        (
-            "Should I remove the blue block?",
-            "There is nothing to remove.",
-            REMOVE_IT,
-            "No, leave them.",
-        ),
-        (
-            "Should I remove everything?",
-            "There is nothing to remove.",
-            "Only one blue block: 4 blocks east and 4 south of the centre, on the ground.",
-            "No, leave them.",
-        ),
-        (
-            "Must I put it?",
-            f"Yes, {ROW}",
-            "Yes, it starts 1 block east of the centre, on the ground, going east.",
-            "Nothing more.",
-        ),
-        (
-            "Can I place a red block now?",
-            "Yes: red, at the centre, on the ground.",
-            "Yes: red, 1 block east of the centre, on the ground.",
-            DONE,
-        ),
-        (
-            "Should I place 2 red blocks?",
-            "No: red, at the centre, on the ground.",
-            "Yes: red, 1 block east of the centre, on the ground.",
-            DONE,
-        ),
-        (
-            "Should I place a red row?",
-            "Yes: red, at the centre, on the ground.",
-            "Yes: red, 1 block east of the centre, on the ground.",
-            DONE,
-        ),
-        (
-            "Should I put a blue one?",
-            "No: red, at the centre, on the ground.",
-            "No: red, 1 block east of the centre, on the ground.",
-            DONE,
-        ),
         ("How many more blue?", "2 blocks to place.", "2 blocks to place.", "Nothing more."),
-        ("Do I need more blue?", "Yes, 2 blocks to place.", "Yes, 2 blocks to place.", "No, nothing more."),
         (
             "Is the blue tower right?",
             "No, there is no block at the centre, at height 2.",
@@ -108,13 +63,7 @@ REMOVE_IT = "Yes, please remove the blue block 4 blocks east and 4 south of the 
             "Yes, that is right.",
         ),
         ("What is in the corner?", "Nothing.", "Nothing.", "Nothing."),
-        ("Which colours are left?", "Blue, green and red.", "Blue, green and red.", "Nothing."),
-        (
-            "How many rows are there?",
-            "1 in all; none so far.",
-            "1 in all; none so far.",
-            "1 in all; 1 so far.",
-        ),
+        ("How many rows are there?", "1.", "1.", "1."),
         ("Is the blue tower two blocks long?", "No, one block.", "No, one block.", "No, one block."),
         (
             "Is it complete?",
@@ -122,31 +71,8 @@ REMOVE_IT = "Yes, please remove the blue block 4 blocks east and 4 south of the 
             "No: 5 blocks to place and one block to remove.",
             DONE,
         ),
-        (
-            "Is the blue tower complete?",
-            "No, 2 blocks to place.",
-            "No, 2 blocks to place.",
-            "Yes, nothing more.",
-        ),
-        (
-            "Is the red row missing?",
-            "Yes, 3 blocks to place.",
-            "Yes, 2 blocks to place.",
-            "No, nothing more.",
-        ),
-        (
-            "Are there two red blocks?",
-            "No, 3 red blocks in all; none so far.",
-            "No, 3 red blocks in all; 1 so far.",
-            "No, 3 red blocks in all; 3 so far.",
-        ),
+        ("Are there two red blocks?", "No, 3.", "No, 3.", "No, 3."),
         ("Are the red blocks at the centre?", RED_BLOCKS, RED_BLOCKS, RED_BLOCKS),
-        (
-            "Is it in the corner?",
-            f"No, {ROW}",
-            "No, it starts 1 block east of the centre, on the ground, going east.",
-            "No, it starts 3 blocks west and 2 south of the centre, on the ground.",
-        ),
         (
             "There are only red blocks.",
             "No, green, red and blue.",
@@ -171,8 +97,7 @@ def test_nothing_is_to_be_placed_while_blocks_are_to_be_removed() -> None:
     person = Person(EMPTY, HOUSE)
     person.says()
     removed = "No, remove the blue block at the centre, at height 3."
-    for question in ("Must I put it?", "Should I put it at the centre?", "Should I place a green block?"):
-        assert person.says(question) == removed
+    assert person.says("Should I put it at the centre?") == removed
     assert person.says("Is anything wrong?") == "No mistake, but 6 blocks to remove."
 
 
@@ -196,19 +121,3 @@ def test_a_block_of_several_is_any_of_them(way: str) -> None:
             assert yes_or_no(answers(f"Is there a blue block {way} a red block?")) == bool(count)
             named = re.search(r"(\w+) blue blocks?", answers(f"What is {way} a red block?"))
             assert (number_in(named[0]) if named else 0) == count
-
-
-def test_questions_about_a_request_that_is_begun() -> None:
-    """What the builder calls "it" is what stands of the tower; a mistake of another colour is named."""
-    target = blocks_to_grid([(0, y, 0, BLUE) for y in (-1, 0, 1)])
-    begun, with_purple = (blocks_to_grid(blocks) for blocks in ([(0, -1, 0, BLUE)], [(4, -1, 4, 5)]))
-    person = Person(target, EMPTY, level="shapes")
-    person.says()
-    person.grid = begun
-    assert person.says("What comes on top of it?") == "2 blue blocks."
-    person.grid = with_purple
-    place = "4 blocks east and 4 south of the centre, on the ground"
-    assert person.says("Should I remove the blue block?") == (
-        f"No, there is no such thing. Remove one purple block: {place}."
-    )
-    assert person.says("Is it wrong?") == f"The purple block {place}, is not right: please take it away."

@@ -48,10 +48,9 @@ def test_ten_questions_get_ten_useful_answers() -> None:
             "3 red, 2 blue and 1 green; 3 blocks high.",
         ),
         ("Are we done?", "No: 6 blocks to place."),
-        ("How many red blocks do I need?", "3 red blocks in all; none so far."),
-        ("Are there 3 red blocks?", "Yes, 3 red blocks in all; none so far."),
+        ("How many red blocks do I need?", "3."),
+        ("Are there 3 red blocks?", "Yes, 3."),
         ("Did I do something wrong?", "No mistake: all that stands there is right."),
-        ("Should I place a red block at the centre, on the ground?", "Yes, please."),
     ],
 )
 def test_questions_of_each_kind(question: str, answer: str) -> None:

@@ -65,16 +65,14 @@ def test_a_conversation_reads_well(name: str) -> None:
         ("Is the tower on top of the red row?", "Yes: it starts at the centre, at height 2, going up."),
         ("Is the tower red?", "No, blue."),
         ("Does the row have five blocks?", "No, 3 blocks."),
-        ("There are two towers.", "No, 1 in all; none so far."),
-        ("So there are four red blocks?", "No, 3 red blocks in all; none so far."),
+        ("There are two towers.", "No, 1."),
+        ("So there are four red blocks?", "No, 3."),
         ("So we need purple?", "No."),
         ("So we need green?", "Yes, 3 blocks west and 2 south of the centre, on the ground."),
         ("Is the green block at the centre?", "No: 3 blocks west and 2 south of the centre, on the ground."),
         ("Does the row go south?", "No, east; it starts at the centre, on the ground."),
         ("Is the tower flat?", "No, 2 blocks high."),
-        ("Does the tower touch the ground?", "No, the lowest block is on level 2."),
         ("So it's all red in the end?", "No, green, red and blue."),
-        ("Is the row symmetrical?", "Yes, from west to east."),
         ("Is the wall two blocks high?", "There is no such thing in the structure."),
         ("Is the blue tower taller than the red row?", "Yes, 2 and 1."),
         ("Does the red row have as many blocks as the blue tower?", "No, 3 and 2."),
@@ -173,7 +171,7 @@ def test_its_remarks_are_no_instructions_to_a_builder() -> None:
         instructor.agent.discourse.overhear("Is it like that?")
         heard = instructor.says(said)
         if not re.fullmatch(
-            r"No, ((\d+|one) blocks?( high)?|[a-z]+)\.", said
+            r"No, ((\d+|one)( blocks?( high)?)?|[a-z]+)\.", said
         ):  # takes back a number or a colour
             assert not heard, said
         assert len(instructor.blocks) == 1, said

@@ -45,6 +45,18 @@ def test_an_episode_lasts_until_its_last_step_and_pays_where_the_goal_holds() ->
         ClevrEnv().step(env.sample_random_action(), atomic_goal=True)
 
 
+def test_names_of_clevr_robot_stand_for_ours() -> None:
+    for options, key in (
+        ({}, "grid"),
+        ({"obs_type": "order_invariant"}, "blocks"),
+        ({"direct_obs": False}, "pov"),
+        ({"direct_obs": False, "obs_type": "order_invariant"}, "pov"),
+    ):
+        env = ClevrEnv(9, **options)
+        assert {"grid", "blocks", "pov"} & env.observation_space.spaces.keys() == {key}
+        assert env.env.config.max_steps == 9
+
+
 def test_sampled_goals_have_an_answer_and_are_false() -> None:
     """In the tool, too, a goal is a question that can be answered, and whose answer is no."""
     for seed in range(12):

@@ -180,9 +180,7 @@ def test_sb3_learns_goals_from_hindsight() -> None:
     from stable_baselines3 import DQN, HerReplayBuffer
 
     goals = GoalSpace(["There is a red block.", "There is a blue block.", "There are no blocks."])
-    env = gym.make(
-        LANGUAGE_ID, goals=goals, scenes="empty", goal_in_obs="multi-hot", maximum_episode_steps=10
-    )
+    env = gym.make(LANGUAGE_ID, goals=goals, scenes="empty", goal_in_obs="multi-hot", max_steps=10)
     policy = {"net_arch": [8]}
     buffer: Any = {"replay_buffer_class": HerReplayBuffer, "replay_buffer_kwargs": {"n_sampled_goal": 4}}
     model = DQN(

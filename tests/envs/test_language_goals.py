@@ -98,7 +98,7 @@ def test_a_new_goal_keeps_the_world() -> None:
 
 
 def test_rewards_of_any_programme_are_those_of_the_definitions() -> None:
-    env = make(max_steps=None, action_space="flying")
+    env = make(max_steps=None, controls="flying")
     env.reset(seed=3)
     rng = np.random.default_rng(0)
     paid = 0
@@ -291,13 +291,11 @@ def test_scenes_from_elsewhere() -> None:
 
 SWITCHES: dict[str, dict[str, Any]] = {
     "terminate_on_success": {"terminate_on_success": False},
-    "state": {"direct_obs": True},
-    "pictures": {"direct_obs": False},
-    "maximum_episode_steps": {"maximum_episode_steps": 7},
+    "pictures": {"obs_type": "image"},
     "num_object": {"num_object": 5},
     "variable_scene_content": {"variable_scene_content": False},
     "systematic_generalization": {"systematic_generalization": True},
-    "action_type": {"action_type": "perfect"},
+    "cells": {"controls": "cells"},
     "multi-hot": {"goal_in_obs": "multi-hot"},
 }
 switches = pytest.mark.parametrize("options", SWITCHES.values(), ids=SWITCHES)
@@ -309,7 +307,7 @@ def test_gymnasium_is_content_with_each_switch(options: dict[str, Any]) -> None:
 
 
 def test_without_an_end_a_goal_that_holds_pays_at_each_step() -> None:
-    env = empty(terminate_on_success=False, maximum_episode_steps=6)
+    env = empty(terminate_on_success=False, max_steps=6)
     steps = [env.step(action)[1:4] for action in (RED, PLACE, 0, BREAK, PLACE)]
     assert steps == [(float(holds), False, False) for holds in (0, 1, 1, 0, 1)]
     env.set_goal("There is a block.")  # which holds already
@@ -317,25 +315,6 @@ def test_without_an_end_a_goal_that_holds_pays_at_each_step() -> None:
     env.reset(options={"pose": LOOK_DOWN, "task": GoalTask("There is no red block.")})
     assert env.step(0, goal="There are no blocks.")[1:3] == (1.0, False)
     assert env.step(0)[1:3] == (1.0, False), "also of a task from elsewhere"
-
-
-def test_direct_obs_is_the_state_or_a_picture() -> None:
-    for options, key in (
-        ({"direct_obs": True}, "grid"),
-        ({"direct_obs": True, "obs_type": "order_invariant"}, "blocks"),
-        ({"direct_obs": False}, "pov"),
-        ({"direct_obs": False, "obs_type": "order_invariant"}, "pov"),
-    ):
-        seen = make(**options).observation_space.keys()
-        assert {"grid", "blocks", "pov"} & seen == {key}
-
-
-def test_names_of_clevr_robot_stand_for_ours() -> None:
-    assert make(maximum_episode_steps=9).config == make(max_steps=9).config
-    assert make(maximum_episode_steps=None).config.max_steps is None
-    assert make().config.max_steps == 200
-    for name in ("action_type", "controls"):
-        assert make(**{name: "flying"}).action_space == make(action_space="flying").action_space
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])
@@ -368,7 +347,7 @@ def test_scene_content_can_be_the_same_everywhere() -> None:
 
 def test_systematic_generalization_keeps_combinations_from_training() -> None:
     """Nothing that is drawn or recorded names a held-out pair; together the two sides are all goals."""
-    env = make(systematic_generalization=True, action_type="perfect", terminate_on_success=False)
+    env = make(systematic_generalization=True, controls="cells", terminate_on_success=False)
     held = set(env.held_out_goals)
     assert held.isdisjoint(env.goals)
     assert held | set(env.goals) == set(statement_goals())
@@ -389,7 +368,7 @@ def test_systematic_generalization_keeps_combinations_from_training() -> None:
 
 
 def test_acting_on_a_cell_directly() -> None:
-    env = make(scenes="empty", action_type="perfect", terminate_on_success=False)
+    env = make(scenes="empty", controls="cells", terminate_on_success=False)
     env.reset(seed=0, options={"goal": "There is a red block on a blue block."})
     red, blue = 6, 1
     for action, event, paid in (
@@ -443,7 +422,7 @@ def test_compute_reward_agrees_with_step(step_cost: float) -> None:
     env = make(
         goals=SMALL,
         goal_in_obs="multi-hot",
-        action_type="perfect",
+        controls="cells",
         terminate_on_success=False,
         step_cost=step_cost,
     )
@@ -530,13 +509,11 @@ def test_wrong_arguments_are_refused() -> None:
         ({"describe": "poem"}, "kinds holds 'poem'"),
         ({"goals": []}, "goals is"),
         ({"tasks": []}, r"tasks is \[\], .* use scenes"),
-        ({"obs_type": "image", "direct_obs": True}, "direct_obs is True, and obs_type 'image'"),
         ({"terminate_on_success": 0}, "terminate_on_success is 0, expected True or False"),
         ({"num_object": 0}, r"num_object is 0, expected None or an integer in 1..20"),
         ({"num_object": 5, "scenes": "empty"}, "num_object and variable_scene_content define the worlds"),
         ({"variable_scene_content": False, "scenes": "empty"}, "and so does scenes"),
-        ({"action_type": "telepathy"}, "controls is 'telepathy'"),
-        ({"action_space": "flying", "action_type": "perfect"}, "'action_type' and 'action_space' are both"),
+        ({"controls": "telepathy"}, "controls is 'telepathy'"),
         (
             {"goals": GoalSpace(["All blocks are green."]), "systematic_generalization": True},
             "one side empty",

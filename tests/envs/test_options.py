@@ -13,6 +13,7 @@ import iglu_marl
 from iglu_marl import ConfigError, GameConfig
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.envs import GridworldEnv, SilentBuilderEnv
+from iglu_marl.envs.language import make_language_goal
 
 PLAIN, VECTOR, SILENT, VISUAL = IDS
 ALONE = {"architect": ScriptedArchitect()}
@@ -25,6 +26,7 @@ ALONE = {"architect": ScriptedArchitect()}
         (GridworldEnv, {"controls": "flying", "action_space": "walking"}, "action_space"),
         (GridworldEnv, {"pov_size": (8, 8), "render_size": (9, 9)}, "render_size"),
         (SilentBuilderEnv, {"controls": "flying", "action_space": "walking"}, "action_space"),
+        (make_language_goal, {"controls": "cells", "select_and_place": True}, "select_and_place"),
         # a keyword is given, whatever its value
         (GridworldEnv, {"turn_steps": 50}, "turn_steps"),
         (GridworldEnv, {**ALONE, "builder_can_ask": False}, "builder_can_ask"),

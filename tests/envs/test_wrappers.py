@@ -170,7 +170,7 @@ def test_flattening_refuses_what_has_no_place() -> None:
 def test_masks_of_language_goals_read_actions_as_the_innermost_environment_does() -> None:
     """Wrappers may lie outside of them, and inside."""
     inside = LanguageGoal(discretize(lone(action_space="human-level")), scenes="empty")
-    outside = discretize(gym.make("iglu_marl/LanguageGoal-v0", action_space="human-level", scenes="empty"))
+    outside = discretize(gym.make("iglu_marl/LanguageGoal-v0", controls="human-level", scenes="empty"))
     masks = [mask(env).reset(seed=0)[1]["action_mask"] for env in (inside, outside)]
     assert masks[0].tolist() == masks[1].tolist()
     assert 0 < masks[0].sum() < len(masks[0])

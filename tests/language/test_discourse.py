@@ -211,13 +211,6 @@ def test_a_row_from_left_to_right_lies_across_the_view() -> None:
     assert found == {(-1, -1, 1), (0, -1, 1), (1, -1, 1)}
 
 
-def test_a_row_is_one_that_stands_alone() -> None:
-    square = [(x, -1, z, BLUE) for x in (3, 4) for z in (3, 4)]
-    talk = Dialogue(*((x, -1, -2, RED) for x in range(3)), *square)
-    talk.says("Put a yellow block in the northwest corner.")
-    assert talk.says("Remove the row.") == {(0, -1, -2), (1, -1, -2), (2, -1, -2)}
-
-
 def test_things_that_stand_there_get_names() -> None:
     talk = Dialogue((-3, -1, 0, RED), (-3, 0, 0, RED), (0, -1, 4, BLUE), (3, -1, 4, BLUE))
     talk.says("The red tower is the mast.")
@@ -250,32 +243,6 @@ def test_a_colour_may_stand_behind_any_request(text: str, cells: set[tuple[int, 
     talk = Dialogue((0, -1, 0, RED), (0, 0, 0, RED))
     assert talk.says(text) == cells
     assert all(talk.world[y + 1, x + 5, z + 5] == GREEN for x, y, z in cells)
-
-
-@pytest.mark.parametrize(
-    ("texts", "cells"),
-    [
-        (("a red block on top of it", "two more"), {(0, 1, 0), (0, 2, 0)}),
-        (("a red block 2 blocks east of it", "one more"), {(4, -1, 0)}),
-        (("a blue block to the east of it", "2 more red in the same direction"), {(2, -1, 0), (3, -1, 0)}),
-    ],
-)
-def test_more_continues_in_the_direction_of_what_was_placed_last(
-    texts: tuple[str, ...], cells: set[tuple[int, int, int]]
-) -> None:
-    talk = Dialogue()
-    for text in ("a red block in the middle", *texts[:-1]):
-        assert talk.says(text)
-    assert talk.says(texts[-1]) == cells
-
-
-def test_more_of_what_others_built_needs_their_order() -> None:
-    row = [(0, -1, 0), (1, -1, 0), (2, -1, 0)]
-    for order, expected in (((), set()), (tuple(row), {(3, -1, 0)}), (tuple(row[::-1]), {(-1, -1, 0)})):
-        talk = Dialogue()
-        before, talk.world = talk.world, blocks_to_grid([(*cell, RED) for cell in row])
-        talk.discourse.notice(before, talk.world, order)
-        assert talk.says("one more") == expected
 
 
 def test_the_same_for_the_other_side() -> None:

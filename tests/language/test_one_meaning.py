@@ -16,7 +16,7 @@ from iglu_marl.language.meaning.blocks import Failure, Reason
 from iglu_marl.language.meaning.context import Context, Resolution, Unresolved
 from iglu_marl.language.meaning.references import Beside, Blocks, Item, NextTo, resolve
 from iglu_marl.language.meaning.shapes import Kind
-from iglu_marl.language.scene.graph import MIXED, Scene, Thing
+from iglu_marl.language.scene.graph import MIXED, Scene
 from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.scene.noun_phrases import Link, Phrase
 from iglu_marl.language.scene.program import COLOR_WORDS, EXTREMES, RELATIONS, SHAPE_NAMES, Program
@@ -195,31 +195,3 @@ def test_what_people_ask_of_a_scene(asked: str, told: str) -> None:
     value = answer(question.program, WORLD)
     assert say_answer(value) == told
     assert witness.agrees(witness.evaluate(question.program, WORLD), value)
-
-
-# --------------------------------------------------------------------------------------------- what a world can hold
-
-
-def _like(thing: Thing, rng: np.random.Generator) -> Phrase:
-    colors = () if thing.color == MIXED or (thing.whole and rng.random() < 0.3) else (thing.color,)
-    size = None if thing.shape == "block" or rng.random() < 0.5 else thing.size
-    height = thing.height if rng.random() < 0.5 else None
-    return Phrase(thing.shape, colors, size, height, level=thing.level if rng.random() < 0.5 else None)
-
-
-@pytest.mark.slow
-def test_what_is_there_is_possible() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(150):
-        scene = Scene(random_world(rng, shapes=VARIED))
-        for shape in SHAPE_NAMES:
-            assert Phrase(shape).can_be(len(scene.find(shape, whole=True)))
-            assert Phrase(shape, ("red",)).can_be(len(scene.find(shape, color="red")))
-        for thing in scene.things:
-            assert _like(thing, rng).is_possible, thing
-        for _ in range(20):
-            one, other = (scene.things[int(n)] for n in rng.integers(len(scene), size=2))
-            for relation in RELATIONS:
-                if one in scene.related(other, relation):
-                    linked = replace(_like(one, rng), links=(Link(relation, _like(other, rng)),))
-                    assert linked.is_possible, (one, relation, other)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 from typing import Any
 
@@ -223,24 +222,6 @@ def test_wrong_values_and_sizes() -> None:
         Program("union", (wide, wide))
 
 
-@pytest.mark.parametrize(
-    ("nodes", "message"),
-    [
-        ([], "expected a list of nodes"),
-        ([{"function": "count", "inputs": [0]}], "node 0: .*expected indices of earlier nodes"),
-        ([{"function": "scene"}, {"function": "count", "inputs": ["0"]}], "node 1"),
-        ([{"function": "scene"}, {"function": "count", "inputs": [0], "value_inputs": [1, 2]}], "node 1"),
-        (
-            [{"function": "scene"}, {"function": "exist", "inputs": []}],
-            "node 1: exist has 0 inputs, expected 1",
-        ),
-    ],
-)
-def test_wrong_json(nodes: object, message: str) -> None:
-    with pytest.raises(LanguageError, match=message):
-        Program.from_json(nodes)
-
-
 def _programs() -> st.SearchStrategy[Program]:
     leaf = st.just(Program("scene"))
 
@@ -285,10 +266,8 @@ def _programs() -> st.SearchStrategy[Program]:
 
 @settings(max_examples=80, deadline=None)
 @given(_programs())
-def test_text_and_json_come_back(program: Program) -> None:
-    assert Program.parse(program.text) == program
-    assert Program.from_json(json.loads(json.dumps(program.to_json()))) == program
-    assert Program.of(program.text) == Program.of(program) == Program.of(program.to_json())
+def test_text_comes_back(program: Program) -> None:
+    assert Program.parse(program.text) == Program.of(program.text) == Program.of(program) == program
     assert len(list(program.walk())) == program.nodes == len(program.code)
 
 

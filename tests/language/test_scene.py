@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import reference_evaluator as witness
@@ -162,13 +160,6 @@ def test_read_only_and_strided_grids_are_welcome() -> None:
     assert not grid.flags.writeable
     for same in (worlds.grid[1], grid.astype(float)):
         assert names(Scene(same).things) == names(Scene(grid).things)
-
-
-def test_json_form() -> None:
-    graph = json.loads(json.dumps(scene((0, -1, 0, R), (0, 0, 0, B)).to_json()))
-    assert [thing["shape"] for thing in graph["objects"]] == ["block", "block", "tower", "group"]
-    assert graph["relationships"]["on"] == [[1], [], [], []]
-    assert set(graph["relationships"]) == set(RELATIONS)
 
 
 # ------------------------------------------------------------------------------------------- against the witness

@@ -29,8 +29,8 @@ SilentBuilderEnv(visual=True, controls="discrete", compat="iglu2021")
 GridworldVectorEnv(4, action_space="walking", render=False, info_keys=("event",), step_cost=0.1)
 SilentBuilderVectorEnv(4, visual=True, autoreset_mode="SameStep", pov_layout="chw")
 
-make_language_goal(terminate_on_success=False, num_object=5, maximum_episode_steps=100, action_type="perfect")
-make_language_goal(action_space="perfect", direct_obs=True, goal_in_obs="multi-hot", step_cost=0.1)
+make_language_goal(terminate_on_success=False, num_object=5, max_steps=100)
+make_language_goal(controls="cells", goal_in_obs="multi-hot", step_cost=0.1)
 
 GridworldEnv(max_step=9)  # type: ignore[call-arg]
 GridworldEnv(render_mode="film")  # type: ignore[arg-type]
@@ -41,6 +41,6 @@ SilentBuilderEnv("swimming")  # type: ignore[arg-type]
 GridworldVectorEnv(4, vector_stat=True)  # type: ignore[call-arg]
 GridworldVectorEnv(4, info_keys="event")  # type: ignore[arg-type]
 SilentBuilderVectorEnv(4, architect=None)  # type: ignore[call-arg]
-make_language_goal(maximum_episode_step=9)  # type: ignore[call-arg]
-make_language_goal(action_type="imperfect")  # type: ignore[arg-type]
+make_language_goal(max_step=9)  # type: ignore[call-arg]
+make_language_goal(controls="imperfect")  # type: ignore[arg-type]
 ScriptedBuilder("flying", can_aks=True)  # type: ignore[call-arg]

@@ -47,7 +47,6 @@ class Context:
         said: the dialogue before, the oldest utterance first.
         done: number of an architect's utterance in `said`, and the edits that were made until its next one.
         color: that was announced for what follows.
-        ordered: whether the order of `last` is known: others may have built it.
 
     """
 
@@ -63,7 +62,6 @@ class Context:
     said: tuple[Utterance, ...] = field(default=(), compare=False)
     done: tuple[tuple[int, tuple[CellEdit, ...]], ...] = field(default=(), compare=False)
     color: int | None = None
-    ordered: bool = True
 
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
         """Return the context that follows `instruction`, carried out on `grid` with this `ExpectedWorld`."""
@@ -79,7 +77,6 @@ class Context:
         return replace(
             self,
             last=outcome.cells,
-            ordered=True,
             earlier=(*self.earlier, self.last, *outcome.earlier),
             before=(instruction, grid) if again is None else (again, outcome.grid),
             further=self.further[1:] if again is not None else (grid, *self.further),

@@ -10,7 +10,7 @@ from iglu_marl.core.grid import Cell, cell_index, color_name
 from iglu_marl.language.meaning.blocks import Reason
 from iglu_marl.language.meaning.context import Resolution, Unresolved
 from iglu_marl.language.meaning.regions import Item, connected
-from iglu_marl.language.meaning.shapes import VECTORS, Kind, Noun, shifted
+from iglu_marl.language.meaning.shapes import Kind, Noun
 from iglu_marl.language.scene import kernels
 from iglu_marl.language.scene.graph import cells_of, find, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
@@ -127,12 +127,6 @@ def _remembered(reference: Any, setting: Resolution) -> list[set[Cell]]:
     """Return the cells of the last change; for shapes also those of the changes before, the latest first."""
     earlier = reversed(setting.earlier) if reference.kind is not Kind.BLOCK else ()
     return [set(cells) for cells in (setting.last, *earlier)]
-
-
-def is_in_larger(item: Item, setting: Resolution) -> bool:
-    """Return whether a block of the same colour adjoins a thing."""
-    around = {shifted(cell, way) for cell in item for way in VECTORS.values()} - {*item}
-    return not {setting.color_at(cell) for cell in around}.isdisjoint(map(setting.color_at, item))
 
 
 def related_items(reference: Any, relation: str, items: list[Item], others: list[Item]) -> list[Item]:

@@ -1,4 +1,4 @@
-"""Parts of a thing: its ends, corners, border and middle."""
+"""Parts of a thing: its ends, corners and middle."""
 
 from __future__ import annotations
 
@@ -8,22 +8,8 @@ from math import prod
 from iglu_marl.core.grid import Cell
 from iglu_marl.language.meaning.blocks import Reason
 from iglu_marl.language.meaning.context import Unresolved
-from iglu_marl.language.meaning.regions import FLOOR, Item, connected
+from iglu_marl.language.meaning.regions import Item
 from iglu_marl.language.meaning.shapes import VECTORS, Box, Direction, dot, outermost, shifted
-
-
-def _outer_of(item: Item, box: Box) -> list[Cell]:
-    """Return the border of something full and wide, else the ends."""
-    full = len(item) == prod(span + 1 for span in box.spans) and sum(map(bool, box.spans)) > 1
-    return _border_of(item, box) if full else _ends_of(item, box)
-
-
-def _legs_of(item: Item, box: Box) -> list[Cell]:
-    """Return what stands apart under a thing, up to the layer that joins it; the ends if nothing does."""
-    layers = [{(x, z) for x, y, z in item if y == at} for at in range(box.low[1], box.high[1] + 1)]
-    apart = len(connected((x, FLOOR, z) for x, z in layers[0])) > 1
-    height = next((n for n, layer in enumerate(layers) if layer != layers[0]), 0) if apart else 0
-    return [cell for cell in item if cell[1] < box.low[1] + height] or _ends_of(item, box)
 
 
 def all_of(item: Item, box: Box) -> list[Cell]:
@@ -65,11 +51,6 @@ def _peak_of(item: Item, box: Box) -> list[Cell]:
     return found
 
 
-def _border_of(item: Item, box: Box) -> list[Cell]:
-    wide = [axis for axis in range(3) if box.spans[axis]]
-    return [cell for cell in item if any(cell[axis] in (box.low[axis], box.high[axis]) for axis in wide)]
-
-
 def side_of(item: Item, which: str, vector: Cell) -> list[Cell]:
     """Return the part on one side."""
     if which == "half":
@@ -96,13 +77,9 @@ def _box_corners(item: Item, box: Box) -> list[Cell]:
 
 PORTIONS: dict[str, Callable[[Item, Box], list[Cell]]] = {
     "ends": _ends_of,
-    "legs": _legs_of,
     "tip": lambda item, box: outermost(item, VECTORS[Direction.UP]) if box.spans[1] else _ends_of(item, box),
-    "border": _border_of,
     "corners": _corners_of,
     "middle": middle_of,
     "peak": _peak_of,
-    "outer": _outer_of,
-    "inner": lambda item, box: [cell for cell in item if cell not in _outer_of(item, box)],
 }
 """Parts of a thing in its box, by their names."""

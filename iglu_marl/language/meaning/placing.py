@@ -155,7 +155,7 @@ class BlockSpec:
         like, times, taller: as tall or long as `like`, times `times`, plus `taller`.
         centred: in the middle of its place.
         vague: several, but the number was not given.
-        again: "another one", of the shape placed last. more: "two more", as what was placed last goes on.
+        again: "another one", of the shape placed last.
         shade: the thing whose colour it has.
         flat: in one layer.
 
@@ -177,7 +177,6 @@ class BlockSpec:
     centred: bool = False
     vague: bool = False
     again: bool = False
-    more: bool = False
     shade: Reference | None = None
     flat: bool = False
 
@@ -241,23 +240,6 @@ def _adapted(new: BlockSpec, groups: list[Anchors]) -> tuple[BlockSpec, list[Anc
     if new.gap and (new.way is None or new.kind not in (Kind.BLOCK, Kind.ROW)):
         raise Unresolved(Reason.NO_DIRECTION, f"how they lie with gaps of {new.gap}")
     return new, groups
-
-
-def continuing(new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
-    """Return the place of "two more": after what was placed last, which goes on in its direction; () if it has none."""
-    cells = [cell for cell in setting.last if setting.color_at(cell)]
-    if not (new.more or new.again) or new.kind is not Kind.BLOCK or not cells:
-        return ()
-    if len({cell[1] for cell in cells}) > 1 and _in_a_line(cells):
-        return (Beside(((Direction.UP, 1),), Anaphor()),)
-    if len(cells) == 1:
-        before = [part[-1] for part in setting.earlier if part and setting.color_at(part[-1])]
-        cells = [*(before or cells)[-1:], *cells]
-    elif not (_in_a_line(cells) and setting.ordered):
-        return ()
-    step = shifted(cells[-1], scaled(cells[-2], -1))
-    ways = [way for way, vector in VECTORS.items() if dot(step, vector) > 0]
-    return (Beside(((ways[0], max(map(abs, step))),), Anaphor()),) if len(ways) == 1 else ()
 
 
 def put_shape(

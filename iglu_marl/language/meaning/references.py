@@ -21,7 +21,6 @@ from iglu_marl.language.meaning.matching import (
     described,
     find_items,
     furthest,
-    is_in_larger,
     just_mentioned,
     ranked_by_size,
     related_items,
@@ -271,13 +270,6 @@ class Between(Location):
         lines = [tuple(cell for cell in gap if cell[1] == layer) for gap in gaps]
         return [(*line, *ends) for line in lines if line]
 
-    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items inside the box around two or more things."""
-        ends = [part for part in (self.one, self.other) if part is not None]
-        cells = {cell for part in ends for item in resolve(part, setting) for cell in item}
-        around = Box.of(cells)
-        return [item for item in items if cells.isdisjoint(item) and Box.of([*item, *cells]) == around]
-
 
 @dataclass(frozen=True)
 class PluralAnaphor(Reference):
@@ -315,15 +307,6 @@ class Floating(Location):
         structures = find_items(setting, Kind.STRUCTURE, ()) if self.whole else []
         standing = {cell for group in structures if Box.of(group).low[1] == FLOOR for cell in group}
         return [item for item in items if standing.isdisjoint(item) and Box.of(item).low[1] > FLOOR]
-
-
-@dataclass(frozen=True)
-class Free(Location):
-    """Filter: with nothing on top."""
-
-    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items without blocks of others above."""
-        return [item for item in items if not any(map(setting.color_at, outer(item, (0, 1, 0))))]
 
 
 @dataclass(frozen=True)
@@ -412,7 +395,7 @@ class Recent(Reference):
 
 @dataclass(frozen=True)
 class Portion(Reference):
-    """The ends, corners, border, middle, inside or blocks of something.
+    """The ends, corners, middle or blocks of something.
 
     way: only those on this side; with "half", the half there.
     layers: how many layers on this side.
@@ -454,11 +437,7 @@ class Portion(Reference):
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
         if self.way is not None:
             return self._side(item, setting.vector_of(self.way))
-        box = Box.of(item)
-        if self.which == "inside":
-            inner = [cell for cell in setting.blocks if box.surrounds(cell)]
-            return [cell for cell in inner if cell not in item] or inner
-        return PORTIONS.get(self.which, all_of)(item, box)
+        return PORTIONS.get(self.which, all_of)(item, Box.of(item))
 
     def _side(self, item: Item, vector: Cell) -> list[Cell]:
         """Return the part in the outermost layers on one side; of one block, the block."""
@@ -825,10 +804,6 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
         raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {count} {described(reference)}")
     if lately := just_mentioned(reference, items, count, setting):
         return lately
-    if reference.kind is not Kind.BLOCK and setting.last:  # in a dialogue
-        own = [item for item in items if not is_in_larger(item, setting)]
-        if len(own) == count:
-            return own  # "the row" is no row of a square
     cells = {cell for item in items for cell in item}
     if reference.one and (met := whole_things(reference, cells, setting)):
         return met

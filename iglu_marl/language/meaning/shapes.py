@@ -289,11 +289,6 @@ class Box:
         """Steps from end to end along each axis, 0 = flat."""
         return shifted(self.high, scaled(self.low, -1))
 
-    def surrounds(self, cell: Cell) -> bool:
-        """Return whether a cell lies inside, between the ends of each axis along which the box is not flat."""
-        ends = zip(cell, self.low, self.high, strict=True)
-        return all(low < n < high or n == low == high for n, low, high in ends)
-
 
 def shifted(cell: Cell, by: Cell) -> Cell:
     """Return a cell moved by a vector."""

@@ -28,7 +28,6 @@ from iglu_marl.language.meaning.context import (
 from iglu_marl.language.meaning.placing import (
     BlockSpec,
     check_free,
-    continuing,
     put,
     put_shape,
 )
@@ -413,12 +412,11 @@ class PlaceGoal(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         new, wheres = self.new, self.where
-        last = None if setting.before is None else as_place_goal(last_part(setting.before[0]))
         if new.again:
+            last = None if setting.before is None else as_place_goal(last_part(setting.before[0]))
             new = replace(new, again=False)
             if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
                 new = replace(last.new, color=new.color)
-        wheres = wheres or continuing(replace(new, again=self.new.again), setting)
         ways = self._ways(new, wheres, setting)
         where = next((where for where in wheres if isinstance(where, NextTo)), wheres[0])
         return placed_worlds(ways, where, setting)

@@ -37,7 +37,7 @@ touching ones first (`nearest` in programs). Several equally near things are amb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product, takewhile
@@ -89,15 +89,6 @@ class Thing:
     def __str__(self) -> str:
         many = "" if self.size == 1 else f" of {self.size} blocks"
         return f"{self.color} {self.shape}{many} at {self.low}"
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            **vars(self),
-            "low": list(self.low),
-            "high": list(self.high),
-            "cells": [list(cell) for cell in self.cells],
-        }
 
 
 def quarter_of(yaw_deg: float) -> int:
@@ -184,23 +175,6 @@ class Scene:
             self.table, len(self.table), self.quarter, RELATIONS.index(relation), given, ALL_SHAPES, out
         )
         return tuple(self.things[number] for number in np.flatnonzero(out))
-
-    def edges(self) -> Iterator[tuple[int, str, int]]:
-        """Yield the relations as edges: (a, "north", b) if thing a is north of thing b."""
-        for thing in self.things:
-            for relation in RELATIONS:
-                for other in self.related(thing, relation):
-                    yield other.number, relation, thing.number
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the graph, JSON-ready: `objects`, and `relationships[relation][b]` = the indices of all a."""
-        return {
-            "objects": [thing.to_json() for thing in self.things],
-            "relationships": {
-                relation: [[a.number for a in self.related(thing, relation)] for thing in self.things]
-                for relation in RELATIONS
-            },
-        }
 
     def __len__(self) -> int:
         return len(self.table)

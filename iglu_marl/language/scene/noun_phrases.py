@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 from iglu_marl.core.errors import LanguageError
-from iglu_marl.core.grid import BLOCKS_PER_COLOR
 from iglu_marl.language.scene.program import (
     COLOR_WORDS,
     EXTREMES,
@@ -20,33 +18,7 @@ from iglu_marl.language.scene.program import (
 LIKENESS = ("same_color", "same_height", "same_level", "same_size")
 JOINS = ("and", "or")
 MAX_SIZE = 99
-_LINES = ("block", "row", "tower")
-_SIDES, _ARMS, _ODD = range(2, 12), range(3, 12), range(3, 12, 2)
-_SIZES = {
-    "block": {1},
-    "row": {*_SIDES},
-    "tower": {*range(2, MAX_HEIGHT + 1)},
-    "diagonal": {*_SIDES},
-    "group": {*range(2, MAX_SIZE + 1)},
-    "square": {k * k for k in _SIDES},
-    "rectangle": {p * q for p in _SIDES for q in _SIDES},
-    "wall": {p * q for p in _SIDES for q in range(2, MAX_HEIGHT + 1)},
-    "l": {p + q - 1 for p in _SIDES for q in _SIDES},
-    "t": {p + q - 1 for p in _ODD for q in _SIDES},
-    "plus": {2 * k - 1 for k in _ODD},
-    "u": {p + 2 * q - 2 for p in _ARMS for q in _SIDES},
-    "ring": {2 * (p + q) - 4 for p in _ARMS for q in _ARMS},
-    "staircase": {k * (k + 1) // 2 for k in range(2, MAX_HEIGHT + 1)},
-}
 _SCENE = Program("scene")
-_FITS: dict[str, Callable[[int, int, int, int], bool]] = {  # by the lowest and highest layers of two things
-    "on": lambda a, b, c, d: a == d + 1,
-    "above": lambda a, b, c, d: a > d,
-    "below": lambda a, b, c, d: b < c,
-    "next_to": lambda a, b, c, d: a <= d and c <= b,
-    "same_height": lambda a, b, c, d: b == d,
-    "same_level": lambda a, b, c, d: a == c,
-}
 
 
 @dataclass(frozen=True)
@@ -169,47 +141,3 @@ class Phrase:
             if (value := getattr(self, name)) is not None:
                 found = Program(f"filter_{name}", (found,), value)
         return found
-
-    @property
-    def sizes(self) -> set[int]:
-        """Possible numbers of blocks."""
-        sizes = _SIZES[self.shape] if self.size is None else _SIZES[self.shape] & {self.size}
-        return {size for size in sizes if size <= BLOCKS_PER_COLOR or not self.colors}
-
-    @property
-    def spans(self) -> set[tuple[int, int]]:
-        """Possible (lowest layer, highest layer)."""
-        low, high = {"block": (1, 1), "row": (1, 1), "wall": (2, 9), "staircase": (2, 9)}.get(
-            self.shape, (1, 9)
-        )
-        if self.shape == "tower":
-            low, high = (2, 9) if self.size is None else (self.size, self.size)
-        layers = range(1, MAX_HEIGHT + 1)
-        spans = ((level, top) for level in layers for top in layers if low <= top - level + 1 <= high)
-        return {(a, b) for a, b in spans if self.level in (None, a) and self.height in (None, b)}
-
-    @property
-    def is_possible(self) -> bool:
-        """False if no world can hold it: a red block on the ground that stands on something, a row of 12."""
-        links = all(self._can_stand(link) and link.to.is_possible for link in self.links)
-        return bool(self.sizes and self.spans) and links
-
-    def can_be(self, number: int) -> bool:
-        """Return whether a world can hold this number of them."""
-        shared = 2 if self.shape == "row" else 1  # a block can lie in two rows
-        stock = BLOCKS_PER_COLOR * (len(self.colors) or len(COLOR_WORDS))
-        return self.is_possible and number * min(self.sizes) <= shared * stock
-
-    def _can_stand(self, link: Link) -> bool:
-        other = link.to
-        for one, two in ((self, other), (other, self)) if link.relation in ("on", "next_to") else ():
-            grows = one.shape not in _LINES or (one.shape == "tower" and link.relation == "on")
-            alike = one.colors == two.colors if one.colors else one.shape in ("group", "tower")
-            if grows and alike and len(one.colors) < 2:
-                return False  # a block that touches it there belongs to it
-        if link.relation == "same_size":
-            return not self.sizes.isdisjoint(other.sizes)
-        if link.relation == "same_color":
-            return not (self.colors and other.colors and set(self.colors).isdisjoint(other.colors))
-        fits = _FITS.get(link.relation)
-        return fits is None or any(fits(*a, *b) for a in self.spans for b in other.spans)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import resources
 from typing import Any
@@ -214,21 +214,3 @@ class Question:
     def program(self) -> Program:
         """The program of the question or statement."""
         return question_templates()[self.template].program(dict(self.fillings))
-
-    @property
-    def is_possible(self) -> bool:
-        """False if no world can hold it (see `Phrase.is_possible`), or nothing can have the number."""
-        fillings = dict(self.fillings)
-        phrase, number = fillings["A"], fillings.get("N", 0)
-        if self.template in ("count_is", "at_least") and not phrase.can_be(number):
-            return False
-        if self.template == "more_than" and not phrase.can_be(number + 1):
-            return False
-        if self.template == "size_is" and number not in phrase.sizes:
-            return False
-        if self.template == "tall_is" and all(top - level + 1 != number for level, top in phrase.spans):
-            return False
-        for name, stated in (("H", "height"), ("V", "level")):
-            if name in fillings and not replace(phrase, **{stated: fillings[name]}).spans:
-                return False
-        return all(value.is_possible for value in fillings.values() if isinstance(value, Phrase))

@@ -162,13 +162,11 @@ class Discourse:
             return
         cells = _cells(after != before)
         rank = {cell: number for number, cell in enumerate(order)}  # of its last change
-        ordered = rank.keys() >= {*cells}
-        cells = tuple(sorted(cells, key=rank.__getitem__)) if ordered else cells
+        cells = tuple(sorted(cells, key=rank.__getitem__)) if rank.keys() >= {*cells} else cells
         known = self.context
         self.context = replace(
             known,
             last=cells,
-            ordered=ordered,
             earlier=(*known.earlier, known.last),
             before=None,
             further=(before, *known.further),
