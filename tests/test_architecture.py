@@ -61,7 +61,6 @@ NAMES_ABOVE = {
     ("agents/registry.py", "iglu_marl.web.human:HumanArchitect"),
     ("agents/registry.py", "iglu_marl.web.human:HumanBuilder"),
     ("envs/registration.py", "iglu_marl.recording.recorded_env:RecordedEnv"),
-    ("envs/registration.py", "iglu_marl.benchmark.demonstrations:DemonstratedEnv"),
 }
 
 

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from iglu_marl.benchmark.audits import Audit, read_audits
 from iglu_marl.benchmark.catalog import FAMILIES, Level, find, levels
 from iglu_marl.benchmark.protocol import replayed, verify
-from iglu_marl.benchmark.report import controls_text, curves_svg, level_table, percent, score_text
+from iglu_marl.benchmark.report import controls_text, curves_svg, level_table, score_text
 from iglu_marl.benchmark.results import Result, read_result
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import made_folder, write_text
@@ -45,7 +44,6 @@ def write_site(
     paths: Sequence[str | os.PathLike[str]],
     folder: str | os.PathLike[str],
     *,
-    audits: Mapping[str, Audit] | None = None,
     games: int = 2,
 ) -> Path:
     """Write the leaderboard, index.html, with copies of the result files; return its path.
@@ -55,14 +53,13 @@ def write_site(
     Args:
         paths: result files. Recorded games beside them become pages.
         folder: folder of the site.
-        audits: audits by level; None: those that come with the package.
         games: largest number of recorded games to show for each result.
 
     Raises:
         DataError: if a file is damaged or cannot be verified, or two have the same name.
 
     """
-    place, known = made_folder(folder), read_audits() if audits is None else audits
+    place = made_folder(folder)
     files = {Path(path).name: Path(path) for path in paths}
     if len(files) < len(paths):
         raise DataError(f"two of {len(paths)} result files have the same name, expected different ones")
@@ -76,13 +73,11 @@ def write_site(
             watched[name] = _games(path, results[name], place, games)
     found = []
     for family, about in FAMILIES.items():
-        if not levels(family):
-            continue
         found.append(f"<h2>{_text(family)}: {_text(about)}</h2>")
         for level in levels(family):
             own = {name: result for name, result in ranked.items() if result.level == level.name}
-            found.append(_article(level, own, known.get(level.name), watched))
-    table = html_table(level_table(list(ranked.values()), known))
+            found.append(_article(level, own, watched))
+    table = html_table(level_table(list(ranked.values())))
     lacking = [
         (Code(name), Code(result.level), result.name, "; ".join(result.faults()))
         for name, result in results.items()
@@ -94,8 +89,7 @@ def write_site(
     body = f"""<h1>The iglu_marl benchmark</h1>
 <p>Success on the test split in per cent: a bar for the 95&nbsp;% interval, a mark for the mean; the thin mark is
 chance, a player that always builds the same target. <em>References</em> were not trained: scripted agents, random
-ones, codes agreed beforehand. A baseline without the message or the target says something if the same learner succeeds
-with it (<em>full</em>). <em>Gap</em>: what is missing to the oracle. Check a result file:
+ones, codes agreed beforehand. Check a result file:
 <code>iglu-marl benchmark verify FILE</code>. To add one, send it with its recordings by a pull request.</p>
 {"".join(found)}
 <h2>All levels</h2>
@@ -131,23 +125,16 @@ def _games(path: Path, result: Result, place: Path, most: int) -> list[tuple[str
 def _article(
     level: Level,
     results: Mapping[str, Result],
-    audit: Audit | None,
     watched: Mapping[str, Sequence[tuple[str, str]]],
 ) -> str:
     """Return the card of a level."""
     facts: dict[str, Any] = {"steps": level.max_steps, "training": f"{level.budget:,}", "runs": level.seeds}
-    chance, oracle = None, 1.0
-    if audit is not None:
-        chance, oracle = audit.constant, audit.shares.get("oracle", 1.0)
-        facts |= {"chance": percent(chance), "best baseline": percent(audit.best_without)}
-        facts |= {name: percent(audit.shares.get(name)) for name in ("full", "scripted", "oracle")}
-        facts["audit"] = audit.verdict
     held = "; ".join(map(str, level.held_out))
     shown = "".join(
         f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in facts.items()
     )
     entries_first = sorted(results.items(), key=lambda item: item[1].is_reference)
-    rows = [_row(name, result, chance, oracle, watched[name]) for name, result in entries_first]
+    rows = [_row(name, result, watched[name]) for name, result in entries_first]
     about = f"{_text(level.about)} Held out: {_text(held)}."
     return (
         f'<article id="{_text(level.name)}"><h3>{_text(level.name)}</h3><p>{about}</p><dl>{shown}</dl>'
@@ -155,24 +142,20 @@ def _article(
     )
 
 
-def _row(
-    name: str, result: Result, chance: float | None, oracle: float, games: Sequence[tuple[str, str]]
-) -> str:
+def _row(name: str, result: Result, games: Sequence[tuple[str, str]]) -> str:
     """Return a result of a level."""
     found = result.interval()
     left, width = 100 * found.low, 100 * (found.high - found.low)
     middle = min(99.5, 100 * found.value)
     marks = f'<i style="left:{left:.1f}%;width:{width:.1f}%"></i><b style="left:{middle:.1f}%"></b>'
-    if chance is not None:
-        marks += f'<u style="left:{min(99.5, 100 * chance):.1f}%"></u>'
+    marks += f'<u style="left:{min(99.5, 100 * result.chance):.1f}%"></u>'
     parts = [
-        f"gap {percent(oracle - found.value)}",
         f"supervision: {', '.join(result.supervision)}",
         f"runs {len(result.runs)}",
         f"contents {result.contents}",
         f"training steps {result.budget:,}",
         controls_text(result),
-        *result.flags(chance),
+        *result.flags(),
     ]
     links = [f'<a href="{_text(name)}">result file</a>']
     links += [f'<a href="{_text(page)}">{_text(about)}</a>' for page, about in games]

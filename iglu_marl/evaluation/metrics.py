@@ -25,12 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.arguments import as_count, as_number, as_rng
+from iglu_marl.core.arguments import as_number, as_rng
 from iglu_marl.core.dialogue import Dialogue, Role, role_of
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError, GridError
 from iglu_marl.core.grid import BlockGrid, as_grid
-from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.scoring import Counts, Shifts, align, maximal_intersection
 from iglu_marl.data.skills import SKILLS, competition_skills
 from iglu_marl.data.splits import structure_id
@@ -50,7 +49,6 @@ tool computes it, and corrected; that of 2021, F1 of the world at the best step.
 
 HIGH_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
-MOST_ENTRIES = 10_000_000  # of a bootstrap
 _WIDTH = 1e-9  # of an interval that is a point
 
 
@@ -365,48 +363,6 @@ def clusters_text(units: Iterable[tuple[str, str]]) -> str:
     return " and ".join(listed) or "0 tasks"
 
 
-def bootstrap_statistic(
-    statistic: Callable[[npt.NDArray[np.float64]], float],
-    count: int,
-    *,
-    strata: npt.ArrayLike | None = None,
-    confidence: float = 0.95,
-    resamples: int = 1000,
-    rng: np.random.Generator | int = 0,
-) -> Interval:
-    """Return a statistic of `count` entries with a percentile bootstrap interval; `bootstrap` is faster for ratios.
-
-    Args:
-        statistic: function of the entries' weights, float64 [count]. Resamples in which it is nan are left out.
-        count: number of entries.
-        strata: [count], the stratum of each entry (such as a task); entries are drawn within their stratum.
-        confidence: confidence of the interval.
-        resamples: number of resamples.
-        rng: generator or seed.
-
-    Raises:
-        ConfigError: if shapes differ or an argument is out of range.
-
-    """
-    _check(confidence, resamples)
-    count = as_count("count", count, 1, MOST_ENTRIES)
-    layers = np.zeros(count, np.int64) if strata is None else np.asarray(strata)
-    if layers.shape != (count,):
-        raise ConfigError(f"strata have the shape {layers.shape}, expected ({count},): one for each entry")
-    members = [np.flatnonzero(layers == layer) for layer in np.unique(layers)]
-    whole = float(statistic(np.ones(count)))
-    if all(len(entries) == 1 for entries in members):
-        return Interval(whole, np.nan, np.nan)
-    generator = as_rng("rng", rng)
-
-    def draw() -> npt.NDArray[np.float64]:
-        chosen = [entries[generator.integers(len(entries), size=len(entries))] for entries in members]
-        return np.bincount(np.concatenate(chosen), minlength=count).astype(np.float64)
-
-    values = np.array([statistic(draw()) for _ in range(resamples)], np.float64)
-    return _percentiles(whole, values[~np.isnan(values)], confidence)
-
-
 def crossed_bootstrap(
     values: npt.ArrayLike,
     factors: Iterable[npt.ArrayLike],
@@ -463,29 +419,6 @@ def share_interval(found: float, count: int, *, confidence: float = 0.95) -> Int
     middle = (found + squared / 2) / (1 + squared)
     half = math.sqrt(squared * (found * (1 - found) + squared / 4)) / (1 + squared)
     return Interval(found, max(0.0, middle - half), min(1.0, middle + half))
-
-
-def interquartile_mean(values: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:
-    """Return the mean without the lowest and the highest quarter of the values (rounded down), as rliable's IQM.
-
-    Source: Agarwal et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (2021).
-
-    values: [n]. counts: weight of each value, whole numbers [n]; None: 1.
-    """
-    found = np.asarray(values, np.float64).ravel()
-    weights = np.ones(len(found), np.int64)
-    if counts is not None:
-        with wrap_errors("counts do not fit the values", ConfigError):
-            weights = np.broadcast_to(np.asarray(counts).astype(np.int64).ravel(), found.shape)
-        if (weights < 0).any():
-            raise ConfigError(f"counts are down to {weights.min()}, expected 0 or more")
-    order = np.argsort(found)
-    weights = weights[order].astype(np.float64)
-    ends = np.cumsum(weights)
-    total = ends[-1] if len(ends) else 0.0
-    starts, ends = np.clip([ends - weights, ends], total // 4, total - total // 4)
-    used = ends > starts
-    return float(np.average(found[order][used], weights=(ends - starts)[used])) if total else np.nan
 
 
 def _check(confidence: float, resamples: int) -> None:

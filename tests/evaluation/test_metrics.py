@@ -21,14 +21,12 @@ from iglu_marl.evaluation.metrics import (
     about_skills,
     action_counts,
     bootstrap,
-    bootstrap_statistic,
     change_counts,
     clustered,
     clusters_text,
     exact_match,
     game_metrics,
     iglu2022_counts,
-    interquartile_mean,
     intersection_counts,
     properties,
     share_interval,
@@ -198,26 +196,6 @@ def test_bad_grids_are_refused() -> None:
         game_metrics(Trajectory(Task("", [(0, -1, 0, 1)]), 0))
 
 
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    list(enumerate([0.0, 0.5, 3.0, 4.5, 12.0, 25.0, 45.0, 56.0, 88.0, 130.5, 185.0, 214.5], start=1)),
-)
-def test_interquartile_means_are_those_of_rliable(count: int, expected: float) -> None:
-    """rliable 1.2.0: `aggregate_iqm(np.arange(count).reshape(-1, 1) ** 3.0)`."""
-    cubes = np.arange(count) ** 3.0
-    shuffled = np.random.default_rng(count).permutation(cubes)
-    assert interquartile_mean(shuffled) == pytest.approx(expected)
-    # As often as `counts` says, in place of a list of all of them.
-    assert interquartile_mean([0.0, 1.0], [count, 1]) == interquartile_mean([0.0] * count + [1.0])
-
-
-def test_interquartile_means_at_the_edges() -> None:
-    assert interquartile_mean([0, 10], counts=[3, 1]) == 0  # 0 0 0 10
-    assert interquartile_mean([0, np.inf], counts=[10**15, 1]) == 0  # without a list of all of them
-    assert np.isnan(interquartile_mean([]))
-    assert np.isnan(interquartile_mean([1.0], counts=[0]))
-
-
 # ---------------------------------------------------------------------------------------------------- skills
 
 ROW = {(x, -1, 0): 1 for x in range(3)}
@@ -316,7 +294,6 @@ def test_intervals_at_the_edges() -> None:
     assert np.isnan(bootstrap([], [])).all()
     assert bootstrap([2.0], [4.0])[0] == 0.5
     assert np.isnan(bootstrap([2.0], [4.0])[1:]).all(), "one entry has nothing to vary with"
-    assert np.isnan(bootstrap_statistic(lambda counts: float(counts.sum()), 1)[1:]).all()
     told = [bootstrap(values).text() for values in ([0.5, 0.5], [0.5], [])]
     assert told == ["0.500 (0.500–0.500)", "0.500", "–"]
     assert np.isnan(bootstrap([0.0, 0.0], [0.0, 0.0])).all()
