@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.benchmark.catalog import CONTROLS, find, levels
+from iglu_marl.benchmark.catalog import CONTROLS, find
 from iglu_marl.benchmark.codes import kind_of
 from iglu_marl.benchmark.ideal import ideal_curve
 from iglu_marl.benchmark.results import Result, improvement
@@ -171,23 +171,6 @@ ABOUT = (
 def markdown(results: Sequence[Result], published: Sequence[Result] = ()) -> str:
     """Return all tables as Markdown."""
     return "\n".join([ABOUT, *map(markdown_table, tables(results, published))])
-
-
-def level_table(results: Sequence[Result]) -> Table:
-    """Return a row per level: the best agent among entries without faults, and the best reference."""
-    found = []
-    for level in levels():
-        row: list[Any] = [Code(level.name)]
-        for is_reference in (False, True):
-            own = [
-                result
-                for result in results
-                if (result.level, result.is_reference) == (level.name, is_reference) and not result.faults()
-            ]
-            best = max(own, key=lambda result: result.interval().value, default=None)
-            row += ["–"] * 3 if best is None else [best.name, len(best.runs), score_text(best)]
-        found.append(row)
-    return Table(("level", "best agent", "runs", "success", "best reference", "runs", "success"), found)
 
 
 def to_csv(results: Sequence[Result]) -> str:
