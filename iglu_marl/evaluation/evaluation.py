@@ -121,7 +121,7 @@ def evaluate(
         config: the `GameConfig` of all games, or some of its fields. By default the builder walks, may ask, sees
             dialog, inventory, pose and grid, and has 5,000 steps. Trained agents play in the game that they were
             trained in.
-        examples: number of tasks whose dialogues and builds are kept for the report.
+        examples: number of tasks whose dialogues and builds are kept in `games.jsonl`.
         baselines: whether the tables have the builders "nothing" and "random" beside the others. The random builder
             plays each task once.
         keep_unbuilt: whether tasks are played whose target nobody built (`Task.unbuilt`), as tasks without anything to
@@ -213,7 +213,7 @@ def evaluate(
         "episodes": episodes,
         "iglu_marl": __version__,
     }
-    result = Evaluation(settings, rows, confidence, resamples, found, beside, scoring)
+    result = Evaluation(settings, rows, confidence, resamples, beside, scoring)
     if output is not None:
         result.write(output)
     return result

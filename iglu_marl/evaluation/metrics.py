@@ -41,11 +41,10 @@ PROPERTIES = ("on-ground", "floating", "edge-joined", "enclosed", "high")
 SCORINGS = {
     "changes": "change_f1",
     "iglu2022": "iglu2022_f1",
-    "iglu2022-corrected": "iglu2022_corrected_f1",
     "iglu2021": "best_f1",
 }
 """Headline measures of games by name of the scoring: F1 of the changes; the score of the IGLU 2022 competition as its
-tool computes it, and corrected; that of 2021, F1 of the world at the best step."""
+tool computes it; that of 2021, F1 of the world at the best step."""
 
 HIGH_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
@@ -99,15 +98,12 @@ def change_counts(
     )
 
 
-def iglu2022_counts(
-    start: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike, *, corrected: bool = False
-) -> Counts:
+def iglu2022_counts(start: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike) -> Counts:
     """Count the changes as the score of the IGLU 2022 competition does.
 
     The difference target - start is compared with build - start at one rotation and shift that keeps target - start
-    inside the zone. The competition's tool takes the one at which target - start and the *build* have most cells in
-    common, so that a perfect build may get less than 1. With `corrected`, target - start is compared with
-    build - start for this, too.
+    inside the zone: as the competition's tool, the one at which target - start and the *build* have most cells in
+    common, so that a perfect build may get less than 1.
 
     Differences are those of the grids' color ids: a recoloring has another one in the ids of 2022.
 
@@ -119,8 +115,7 @@ def iglu2022_counts(
         as_grid(built, "built"),
     )
     asked, made = wanted - before, now - before
-    compared = made if corrected else now
-    _, place = maximal_intersection(compared, asked, shifts="inside", return_argmax=True)
+    _, place = maximal_intersection(now, asked, shifts="inside", return_argmax=True)
     right = (align(asked, place) == made) & (made != 0)
     return Counts(int(right.sum()), int(np.count_nonzero(made)), int(np.count_nonzero(asked)))
 
@@ -474,10 +469,7 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
     )
     changed = change_counts(task.start_grid, task.target_grid, built, invariant=free, shifts=shifts)
     acted = action_counts(task.start_grid, task.target_grid, built)
-    official = {
-        name: iglu2022_counts(task.start_grid, task.target_grid, built, corrected=corrected)
-        for name, corrected in (("iglu2022", False), ("iglu2022_corrected", True))
-    }
+    official = iglu2022_counts(task.start_grid, task.target_grid, built)
     earned = [value for player, value in game.returns.items() if role_of(player) is Role.BUILDER]
     return {
         "completed": game.completed,
@@ -490,8 +482,8 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
         "f1": whole.f1,
         "change_f1": changed.f1,
         "action_f1": acted.f1,
-        **{name: list(counts) for name, counts in official.items()},
-        **{f"{name}_f1": counts.f1 for name, counts in official.items()},
+        "iglu2022": list(official),
+        "iglu2022_f1": official.f1,
         "return": float(np.mean(earned)) if earned else 0.0,
         "steps": game.builder_steps,
         "turns": game.architect_turns,

@@ -364,9 +364,9 @@ def test_the_scoring_chooses_the_mean() -> None:
     made = [(True, 3, -1, 4, 1)]
     by_scoring = {
         scoring: predict_actions(lambda _: made, [one], scoring=scoring).mean_f1().value
-        for scoring in ("changes", "iglu2022", "iglu2022-corrected")
+        for scoring in ("changes", "iglu2022")
     }
-    assert by_scoring == pytest.approx({"changes": 0, "iglu2022": 2 / 3, "iglu2022-corrected": 2 / 3})
+    assert by_scoring == pytest.approx({"changes": 0, "iglu2022": 2 / 3})
     with pytest.raises(ConfigError, match="scoring is 'iglu2021'"):
         predict_actions(nothing, [one], scoring="iglu2021")
 
