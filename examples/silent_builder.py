@@ -106,7 +106,7 @@ def part(split: str, encoder: SentenceEncoder, count: int | None) -> tuple[list[
     return samples, [worlds, vectors, changes]
 
 
-def vectors(
+def main(
     epochs: int = 18,
     batch: int = 32,
     rate: float = 3e-3,
@@ -149,4 +149,4 @@ def vectors(
 
 
 if __name__ == "__main__":
-    typer.run(vectors)
+    typer.run(main)

@@ -131,7 +131,7 @@ def evaluate(
         *(Column(title, min_width=min(9, len(title))) for title in IN_TABLE.values()),
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        caption=f"In brackets: {result.confidence:.0%} intervals over {result.clusters()}",
+        caption=f"In brackets: 95 % intervals over {result.clusters()}",
     )
     for entry in result.summary("architect", "builder"):
         headline = cell(result.headline, entry[result.headline])

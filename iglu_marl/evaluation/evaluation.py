@@ -95,7 +95,6 @@ def evaluate(
     keep_unbuilt: bool = False,
     scoring: str = "changes",
     on_error: str = "raise",
-    confidence: float = 0.95,
     resamples: int = 1000,
     progress: bool | None = None,
 ) -> Evaluation:
@@ -129,7 +128,6 @@ def evaluate(
         scoring: headline measure of the tables, see `iglu_marl.evaluation.metrics.SCORINGS`. The rows have all.
         on_error: "raise" an agent's exceptions, or "count" the game as it is. If a service fails that an agent needs,
             the game is in no average and is played again when the evaluation resumes.
-        confidence: confidence of the intervals.
         resamples: number of bootstrap resamples.
         progress: whether to show a progress bar on stderr; None: on terminals.
 
@@ -213,7 +211,7 @@ def evaluate(
         "episodes": episodes,
         "iglu_marl": __version__,
     }
-    result = Evaluation(settings, rows, confidence, resamples, beside, scoring)
+    result = Evaluation(settings, rows, resamples, beside, scoring)
     if output is not None:
         result.write(output)
     return result

@@ -1,4 +1,4 @@
-"""Metrics of builds, changes, actions and talk, and confidence intervals.
+"""Metrics of builds, changes, actions and talk, and 95 % intervals.
 
 All metrics are counts (`Counts`: right, made, asked), which give precision, recall and F1. Sums over many games (micro
 averages) and intervals use the same counts.
@@ -49,6 +49,7 @@ tool computes it; that of 2021, F1 of the world at the best step."""
 HIGH_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
 _WIDTH = 1e-9  # of an interval that is a point
+_TAIL = 0.025  # on each side of a 95 % interval
 
 
 # -------------------------------------------------------------------------------------------------------- counts
@@ -294,7 +295,6 @@ def bootstrap(
     numerators: npt.ArrayLike,
     denominators: npt.ArrayLike | None = None,
     *,
-    confidence: float = 0.95,
     resamples: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Interval:
@@ -305,7 +305,6 @@ def bootstrap(
     Args:
         numerators: [n], one entry per independent unit (such as a task with all its episodes).
         denominators: [n]; None: the mean of the numerators.
-        confidence: confidence of the interval.
         resamples: number of resamples.
         rng: generator or seed.
 
@@ -319,13 +318,13 @@ def bootstrap(
         raise ConfigError(
             f"numerators and denominators have the shapes {above.shape} and {below.shape}, expected one [n]"
         )
-    _check(confidence, resamples)
+    _check(resamples)
     if not below.sum():
         return Interval(np.nan, np.nan, np.nan)
     if len(above) == 1:
         return Interval(float(above[0] / below[0]), np.nan, np.nan)
     values = _resampled(above, below, resamples, as_rng("rng", rng))
-    return _percentiles(float(above.sum() / below.sum()), values, confidence)
+    return _percentiles(float(above.sum() / below.sum()), values)
 
 
 def clustered(
@@ -362,7 +361,6 @@ def crossed_bootstrap(
     values: npt.ArrayLike,
     factors: Iterable[npt.ArrayLike],
     *,
-    confidence: float = 0.95,
     resamples: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Interval:
@@ -374,7 +372,6 @@ def crossed_bootstrap(
     Args:
         values: [n], at least one entry.
         factors: for each factor the levels of the entries, [n].
-        confidence: confidence of the interval.
         resamples: number of resamples. Those without entries are left out.
         rng: generator or seed.
 
@@ -382,7 +379,7 @@ def crossed_bootstrap(
         ConfigError: if an argument is out of range.
 
     """
-    _check(confidence, resamples)
+    _check(resamples)
     found, generator = np.asarray(values, np.float64), as_rng("rng", rng)
     weights = np.ones((resamples, len(found)))
     for factor in factors:
@@ -392,7 +389,7 @@ def crossed_bootstrap(
             weights *= drawn[:, codes]
     totals = weights.sum(axis=1)
     means = (weights[totals > 0] @ found) / totals[totals > 0]
-    return _percentiles(float(found.mean()), means, confidence)
+    return _percentiles(float(found.mean()), means)
 
 
 def crossed_share(values: npt.ArrayLike, factors: Iterable[npt.ArrayLike], units: int) -> Interval:
@@ -401,34 +398,30 @@ def crossed_share(values: npt.ArrayLike, factors: Iterable[npt.ArrayLike], units
     return found if found.high - found.low > _WIDTH else share_interval(min(found.value, 1.0), units)
 
 
-def share_interval(found: float, count: int, *, confidence: float = 0.95) -> Interval:
+def share_interval(found: float, count: int) -> Interval:
     """Return a share of `count` games with Wilson's interval, which has a positive width for shares of 0 and 1.
 
-    Raises `ConfigError` if `found` or `confidence` is not between 0 and 1, or `count` is below 1.
+    Raises `ConfigError` if `found` is not between 0 and 1, or `count` is below 1.
     """
-    _check(confidence, 1)
     as_number("found", found, 1.0)
     if count < 1:
         raise ConfigError(f"count is {count}, expected 1 or more")
-    squared = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2 / count
+    squared = NormalDist().inv_cdf(1 - _TAIL) ** 2 / count
     middle = (found + squared / 2) / (1 + squared)
     half = math.sqrt(squared * (found * (1 - found) + squared / 4)) / (1 + squared)
     return Interval(found, max(0.0, middle - half), min(1.0, middle + half))
 
 
-def _check(confidence: float, resamples: int) -> None:
-    if not 0 < confidence < 1 or not 1 <= resamples <= 1_000_000:
-        raise ConfigError(
-            f"confidence is {confidence!r} and resamples {resamples!r}, expected 0..1 and 1..1000000"
-        )
+def _check(resamples: int) -> None:
+    if not 1 <= resamples <= 1_000_000:
+        raise ConfigError(f"resamples is {resamples!r}, expected 1..1000000")
 
 
-def _percentiles(value: float, values: npt.NDArray[np.float64], confidence: float) -> Interval:
+def _percentiles(value: float, values: npt.NDArray[np.float64]) -> Interval:
     """Return a value with percentiles of its resamples; nan if they are undefined."""
     if np.isnan(value) or not len(values):
         return Interval(value, np.nan, np.nan)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
+    low, high = np.quantile(values, [_TAIL, 1 - _TAIL])
     return Interval(value, float(low), float(high))
 
 

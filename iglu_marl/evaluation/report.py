@@ -152,7 +152,7 @@ def _about(evaluation: Evaluation) -> str:
         f"{len(evaluation.rows)} games: "
         f"{' × '.join(f'{number} {noun}' + 's' * (number != 1) for noun, number in crossed.items())}; controls "
         f"{config['controls']}, chat {config['chat']}, view {settings['view']}, at most {config['max_steps']} steps, "
-        f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: {evaluation.confidence:.0%} "
+        f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: 95 % "
         f"bootstrap intervals over {evaluation.clusters()} (Wilson's for 0 and 100 % completed)."
     )
     if left_out := left_out_text(settings.get("left_out", {})):

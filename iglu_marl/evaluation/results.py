@@ -104,7 +104,6 @@ class Evaluation:
 
     settings: dict[str, Any]
     rows: list[Row]
-    confidence: float = 0.95
     resamples: int = 1000
     baselines: list[Row] = field(default_factory=list)
     scoring: str = "changes"
@@ -142,13 +141,12 @@ class Evaluation:
                 map(measure.above, rows),
                 map(measure.below, rows),
                 clusters,
-                confidence=self.confidence,
                 resamples=self.resamples,
                 rng=self.settings["seed"],
             )
             alike = made.value in (0.0, 1.0)  # resamples do not differ
             if alike and name in ("completed", "exact"):
-                made = share_interval(made.value, len(set(clusters)), confidence=self.confidence)
+                made = share_interval(made.value, len(set(clusters)))
             found[name] = made
         return found
 
@@ -224,7 +222,6 @@ class Evaluation:
             "format": FORMAT,
             "version": VERSION,
             "settings": self.settings,
-            "confidence": self.confidence,
             "scoring": self.scoring,
             "headline": self.headline,
             "intervals_over": self.clusters(),
