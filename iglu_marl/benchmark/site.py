@@ -23,6 +23,7 @@ h2 { border-bottom: 1px solid var(--line); margin-top: 2.5rem } h3 { margin-bott
 svg { display: block; height: auto; max-width: 26rem; width: 100% } .wide { overflow-x: auto }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums }
 td, th { border-bottom: 1px solid var(--line); padding: .25rem .6rem; text-align: left; vertical-align: top }
+td:nth-last-child(2) { min-width: 12rem }
 """
 
 
@@ -112,10 +113,11 @@ def _article(level: Level, results: Mapping[str, Result], watched: Mapping[str, 
         pages = {"result file": name, **{f"game {number}": page for number, page in enumerate(watched[name])}}
         links = [f'<a href="{html.escape(page)}">{title}</a>' for title, page in pages.items()]
         agent = f"{result.name} (reference)" if result.is_reference else result.name
-        rows.append([agent, *row[2:], result.command, Markup(" · ".join(links))])
+        rows.append([agent, row[6], *row[2:6], *row[7:], result.command, Markup(" · ".join(links))])
     shown = "<p><em>No agent yet.</em></p>"
     if rows:
-        whole = html_table(Table([*table.head[1:], "command", "files"], rows))
+        head = ["agent", "success", *table.head[2:6], *table.head[7:], "command", "files"]
+        whole = html_table(Table(head, rows))
         shown = f'<div class="wide">{whole}</div>{curves_svg(list(ordered.values()))}'
     return (
         f'<article id="{html.escape(level.name)}"><h3>{html.escape(level.name)}</h3><p>{html.escape(about)}</p>'
