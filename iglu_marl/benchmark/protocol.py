@@ -44,6 +44,8 @@ from iglu_marl.game.agent import Agent
 from iglu_marl.recording.values import from_json, name_of, player_of, to_json
 
 Curve = Sequence[tuple[int, float]]
+Played = Iterator[tuple[Judged, dict[str, list[Any]]]]
+"""Outcome of each game with the actions by role."""
 
 
 def run(
@@ -209,14 +211,14 @@ def _measure(job: _Job, part: tuple[int, int, int]) -> _Measured:
 
 
 def _partner(level: Level, game: Scheduled, architect: str) -> str:
-    """Return the partner of a game as a row has it. architect: name of the architect on a level with symbols."""
+    """Return the partner of a game as a row has it. architect: its name on a level with symbols."""
     if level.is_repeated:
         return f"stranger {game.number // strangers.GAMES}"
     return architect if level.is_pair and not level.is_team else ""
 
 
 def _scheduled(level: Level, split: SplitName, seed: int, episodes: int) -> list[Scheduled]:
-    """Return the games of a run: every task, and again; ten games with each stranger, the same ones in all runs.
+    """Return the games of a run: every task, and again; ten with each stranger, the same in all runs.
 
     Over repeated tasks, a control gets each of the other tasks in turn, and every other time dark pictures.
     """
@@ -250,7 +252,7 @@ def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
 
 
 class _Seats:
-    """The agents of a run, made for an environment of the training split, and the environments that they play in."""
+    """The agents of a run, made for an environment of the training split, and those that they play in."""
 
     def __init__(self, level: Level, split: SplitName, pairs: Sequence[Any], place: int) -> None:
         architect, builder = pairs[place]
@@ -276,14 +278,14 @@ class _Seats:
                 part.close()
 
     def _env(self, name: str = "games") -> Any:
-        """Return the environment of the games; "second": another one like it; "silent": one without messages."""
+        """Return the environment of the games, a "second" one like it, or a "silent" one without messages."""
         if name not in self._envs:
             self._envs[name] = self._made(
                 silenced(self.level) if name == "silent" else self.level, self._split
             )
         return self._envs[name]
 
-    def play(self, games: Sequence[Scheduled], control: str) -> Iterator[tuple[Judged, dict[str, list[Any]]]]:
+    def play(self, games: Sequence[Scheduled], control: str) -> Played:
         """Play games, and return each outcome with the actions by role."""
         silent = control == "muted" and bool(self.level.vectors)
         env = self._env("silent" if silent else "games")
@@ -323,13 +325,13 @@ class _Sittings:
         self._agent.close()
         self._twin.close()
 
-    def play(self, games: Sequence[Scheduled], control: str) -> Iterator[tuple[Judged, dict[str, list[Any]]]]:
+    def play(self, games: Sequence[Scheduled], control: str) -> Played:
         """Play sittings, and return the outcome of each game with its action."""
-        role = _role(self._level)
+        role, kind = _role(self._level), kind_of(self._level.name)
         for game in games[:: strangers.GAMES]:
             number = game.number // strangers.GAMES
             self._agent.reset(role, number)
-            played = strangers.play(kind_of(self._level.name), self._split, self._act, [number], control)
+            played = strangers.play(kind, self._split, self._act, [number], control)
             for outcome, action in zip(_outcomes(played), played.actions[0].tolist(), strict=True):
                 yield outcome, {role.value: [action]}
 

@@ -124,7 +124,7 @@ def controls_text(result: Result) -> str:
 
 
 def tables(results: Sequence[Result], published: Sequence[Result] = ()) -> list[Table]:
-    """Return the tables of results, of comparisons with published results, and of games with strangers."""
+    """Return the tables of results, of comparisons with published ones, and of strangers."""
     found = [result_table(results)]
     if compared := comparisons(results, published):
         head = ("level", "agent", "published", "its success", "probability of improvement")
@@ -219,7 +219,7 @@ def curves_svg(results: Sequence[Result]) -> str:
 
 
 def curve(result: Result) -> list[tuple[float, float]]:
-    """Return environment steps, and means over runs, which are interpolated at the steps of the first."""
+    """Return environment steps of the first run, and means over runs, interpolated at them."""
     steps = [step for step, _ in result.runs[0].curve]
     values = [np.interp(steps, *np.array(run.curve, np.float64).T) for run in result.runs]
     return list(zip(steps, np.mean(values, axis=0).tolist(), strict=True))

@@ -255,7 +255,7 @@ class Result:
 
     @property
     def chance(self) -> float:
-        """Share of pairs of games with the same content: what a player reaches that always builds the same."""
+        """Share of pairs of games with the same content: success of who always builds the same."""
         counts, games = Counter(row.task for row in self.rows).values(), len(self.rows)
         return sum(count * (count - 1) for count in counts) / max(1, games * (games - 1))
 

@@ -327,7 +327,7 @@ class Shapes(Content):
 
 
 def described(instructions: Sequence[Instruction], seed: int) -> str:
-    """Return the dialogue of an architect who says instructions one after the other, worded by a seed."""
+    """Return the dialogue of an architect who says these instructions, worded by a seed."""
     rng = np.random.default_rng(seed)
     return _dialog(" ".join(render(step, rng, max_words=MAX_WORDS) for step in instructions))
 
