@@ -77,7 +77,7 @@ def trained(level: str, method: str, seed: int, rate: float, steps: int) -> Any:
     settings = {"game": level, **METHODS[method], "rewards": "shared", "reward": "own", "seed": seed}
     trainer = marl_ppo.Trainer({**settings, "games": GAMES, "rate": rate})
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
-        trainer.train(steps, Path(folder), False)
+        trainer.train(steps, Path(folder))
     return trainer
 
 

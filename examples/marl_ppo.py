@@ -2,14 +2,14 @@
 
     python examples/marl_ppo.py --game code --seed 0 --save runs/code-0
     python examples/marl_ppo.py --game each --rewards own --reward shaped
-    python examples/marl_ppo.py --game divide --algorithm mappo --memory gru
+    python examples/marl_ppo.py --game team-divide-v2 --algorithm mappo --memory gru
 
 | game | agents | what they do |
 |---|---|---|
 | `code` | architect, builder | one block of 24: the architect says two symbols, the builder picks cell and color |
 | `code-recall` | the same | one symbol a step; the builder sees only the latest, and acts after the second |
 | `each` | two builders | each sees the target, and has a block to place beside it |
-| `divide` | two builders | four red blocks around both, in seven steps: too few for one of them |
+| `team-…-v2` | those of the level | a level of the benchmark |
 
 IPPO: the critic of an agent gets the inputs of that agent; MAPPO: those of all. Builders share one network. The folder
 gets `model.pt`, `curve.csv` and `result.json`; a run that was stopped continues with `--resume`, and gets the same
@@ -23,7 +23,6 @@ import hashlib
 import json
 import time
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -238,33 +237,6 @@ class Each(Team):
         return inputs
 
 
-class Divide(Team):
-    """Two builders at the centre, who turn by 45° and place; four red blocks in seven steps."""
-
-    rules = Rules(7, TEAM, {"builder": (4,)}, {"builder": (0, 7)}, 3e-3, 4)
-    table = ({}, {"camera": (45, 0)}, {"camera": (-45, 0)}, {"hotbar": 6})
-    wrong_scale = 1.0
-
-    def tasks(self, seed: int) -> tuple[list[Task], list[Task]]:
-        """Train on all 70 targets."""
-        cells = [(x, -1, z) for x in (-1, 0, 1) for z in (-1, 0, 1) if x or z]
-        pose = (0, 0, 0, 0, -50)
-        chosen = combinations(cells, 4)
-        tasks = [Task("", [(*cell, 6) for cell in four], invariant=False, pose=pose) for four in chosen]
-        return tasks, []
-
-    def inputs(self, seen: Seen) -> dict[str, Numbers]:
-        """Return the wanted and filled cells around, where both look, and who this is."""
-        inputs = {}
-        for number, (agent, own) in enumerate(seen.items()):
-            count = len(own["grid"])
-            near = [own[key][:, 0, 4:7, 4:7].reshape(count, 9) > 0 for key in ("target_grid", "grid")]
-            turns = np.radians(np.column_stack([own["agentPos"][:, 4], own["others"][:, :, 4]]))
-            role = np.eye(2)[np.full(count, number)]
-            inputs[agent] = np.concatenate([*near, np.sin(turns), np.cos(turns), role], axis=1)
-        return inputs
-
-
 class LevelGame(Game):
     """A level of the benchmark in which every agent observes a vector and chooses a number, such as team-divide-v2.
 
@@ -307,7 +279,6 @@ KINDS: dict[str, type[Game]] = {
     "code": Code,
     "code-recall": CodeRecalled,
     "each": Each,
-    "divide": Divide,
 }
 
 
@@ -542,11 +513,8 @@ class Trainer:
         played = (tasks * self.games)[: self.games]
         return float(self.play(self.judge, played, greedy=True, scrambled=scrambled)[1][:count].mean())
 
-    def train(self, steps: int, folder: Path, tensorboard: bool) -> None:
+    def train(self, steps: int, folder: Path) -> None:
         """Train for a number of steps, or some more up to the next save."""
-        if tensorboard:
-            from torch.utils.tensorboard import SummaryWriter
-        board = SummaryWriter(folder) if tensorboard else None
         while self.steps < steps or len(self.curve) % SAVE_EVERY:
             started = time.process_time()
             rng = np.random.default_rng([self.settings["seed"], self.steps])
@@ -559,8 +527,6 @@ class Trainer:
             self.seconds += time.process_time() - started
             share, seconds = float(completed.mean()), round(self.seconds, 2)
             self.curve.append({"steps": self.steps, "completed": round(share, 4), "cpu_s": seconds})
-            if board is not None:
-                board.add_scalar("completed", share, self.steps)
             if len(self.curve) % SAVE_EVERY == 0:
                 self.save(folder)
                 print(f"{self.steps:,} steps, {seconds:.0f} CPU-seconds: {share:.3f} completed", flush=True)
@@ -605,7 +571,6 @@ def main(
     steps: int = 500_000,
     save: Path | None = None,
     resume: Path | None = None,
-    tensorboard: bool = False,
 ) -> dict[str, Any]:
     """Train, measure, and write the result.
 
@@ -628,7 +593,7 @@ def main(
     if state:
         trainer.load(state)
     folder.mkdir(parents=True, exist_ok=True)
-    trainer.train(steps, folder, tensorboard)
+    trainer.train(steps, folder)
     measured = {"trained": trainer.measure(trainer.train_tasks)}
     tasks = len(trainer.train_tasks)
     if trainer.held_out:

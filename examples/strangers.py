@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from iglu_marl import benchmark
+from iglu_marl import Role, benchmark
 from iglu_marl.benchmark import report
 from iglu_marl.core.extras import extra
 from iglu_marl.core.tables import markdown_table
@@ -78,17 +78,21 @@ class Policy(nn.Module):
             parts.append(found.permute(2, 0, 1, 3).flatten(2))
         return self.last(torch.tanh(self.hidden(torch.cat(parts, dim=2)))), memory
 
-    # -- as `iglu_marl.benchmark.batches.BatchPlayer`
+    # -- as an agent of one sitting
 
-    def begin(self, count: int, seed: int) -> None:
-        """Forget everything, before new sittings."""
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Forget everything, before a new sitting."""
         self.memory = None
 
     @torch.no_grad()
-    def act(self, seen: dict[str, Numbers]) -> Numbers:
-        """Return the most probable actions."""
-        logits, self.memory = self(self.inputs(seen)[None], self.memory)
-        return chosen_of(logits[0])
+    def act(self, seen: dict[str, Any]) -> Numbers:
+        """Return the most probable action."""
+        batch = {name: np.asarray(value)[None] for name, value in seen.items()}
+        logits, self.memory = self(self.inputs(batch)[None], self.memory)
+        return chosen_of(logits[0])[0]
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 def chosen_of(logits: torch.Tensor) -> Numbers:

@@ -60,7 +60,6 @@ NAME = re.compile(rf"{PACKAGE}\.(\w+)[\w.]*(:\w+)?")
 NAMES_ABOVE = {
     ("agents/registry.py", "iglu_marl.web.human:HumanArchitect"),
     ("agents/registry.py", "iglu_marl.web.human:HumanBuilder"),
-    ("envs/registration.py", "iglu_marl.benchmark.demonstrations:DemonstratedEnv"),
 }
 
 

@@ -14,18 +14,16 @@ import numpy as np
 import pytest
 
 import iglu_marl
-from benchmarks.audits import write_audits
 from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder, TaskError, replay
 from iglu_marl.agents.learned.zoo import read_arrays
 from iglu_marl.agents.llm.prompting import Prompts
-from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.results import read_result
 from iglu_marl.core.edits import edited
 from iglu_marl.core.files import atomic_write, made_folder, new_folder
 from iglu_marl.data import CDMDataset, clarifying_questions, human_evaluation, question_bank
 from iglu_marl.data.task_files import OwnTasks
 from iglu_marl.evaluation import tasks_of
-from iglu_marl.evaluation.metrics import bootstrap, interquartile_mean
+from iglu_marl.evaluation.metrics import bootstrap
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.tasks import RandomTasks, StructureTasks
 from iglu_marl.tasks.source import FiniteSource
@@ -39,8 +37,6 @@ LONG = "x" * 5000
     [
         (lambda: TextGame().reset(-1), ConfigError, "seed is -1"),
         (lambda: rewards(["a"], [], [], []), ConfigError, "differ in length"),
-        (lambda: interquartile_mean([1.0], [1, 2]), ConfigError, "counts do not fit the values"),
-        (lambda: interquartile_mean([1.0], [-1]), ConfigError, "counts are down to -1, expected 0 or more"),
         (lambda: edited(np.zeros(3, np.int8), [(True, 0, 0, 0, 1)]), GridError, r"\(3,\)"),
         (lambda: bootstrap([1.0], resamples=10**9), ConfigError, r"resamples 1000000000, expected .*1\.\.1000000"),
         (lambda: FiniteSource([], "mine"), TaskError, "mine holds no tasks"),
@@ -70,7 +66,7 @@ def filled(path: str) -> None:
     "use",
     [
         Recorder, read_recording, replay, repair, written, filled, made_folder, StructureTasks, question_bank,
-        clarifying_questions, human_evaluation, lambda path: write_audits([], path),
+        clarifying_questions, human_evaluation,
     ],
 )  # fmt: skip
 def test_paths_where_no_file_can_be(
@@ -116,7 +112,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "tasks": lambda place: list(OwnTasks(place)),
     "random tasks": RandomTasks.load,
     "result": read_result,
-    "audits": read_audits,
     "questions": clarifying_questions,
     "trained model": linked("model.json", trained),
     "trained agent": linked("x.npz", lambda folder: read_arrays(folder / "x.npz")),

@@ -18,7 +18,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.conformance.sequences import CALLS, is_close
 from iglu_marl.core.errors import ConfigError
 
 MARKS = {  # a file by which the checkout of a tool is known
@@ -32,7 +31,6 @@ NEEDS = (  # what the tools import
     *("opencv-python-headless<4.9", "filelock", "requests", "scipy<1.12", "pillow", "tqdm", "six", "absl-py"),
     *("mujoco<3.2", "dm_control<1.0.21"),
 )
-OF_2022 = ("gridworld", "iglu-2022-rl-baseline")  # programs around gridworld
 HERE = resources.files("benchmarks.conformance")
 _PROBE = re.compile(r"^## ([^\n]*)\n\n(?:([^`\n][^\n]*|`[^`\n][^\n]*)\n\n)?```python\n(.*?)^```", re.M | re.S)
 _BLOCK = re.compile(r"^```[Pp]ython\n(.*?)^```|^\.\. code-block:: python\n((?:\n|   [^\n]*\n)+)", re.M | re.S)
@@ -138,41 +136,19 @@ def run(code: Code, python: str = sys.executable, checkout: Path | None = None) 
     return dict(zip(code, json.loads(done.stdout.splitlines()[-1]), strict=True))
 
 
-def run_script(name: str, words: list[str], python: str = sys.executable, tool: Path | None = None) -> Any:
-    """Return the JSON that a script of this folder prints, run with this package or in the checkout of a tool."""
-    place = str(Path(__file__).parents[2]) if tool is None else ""
+def run_script(name: str, words: list[str]) -> Any:
+    """Return the JSON that a script of this folder prints, run with this package."""
+    place = str(Path(__file__).parents[2])
     done = subprocess.run(
-        [python, str(HERE.joinpath(name)), *words, *([] if tool is None else [str(tool.resolve())])],
+        [sys.executable, str(HERE.joinpath(name)), *words],
         env={**os.environ, "IGLU_MARL_OFFLINE": "1", "PYTHONPATH": place, "PYTHONWARNINGS": "ignore"},
         capture_output=True,
         text=True,
         timeout=60 * _MINUTES,
     )
     if done.returncode:
-        raise ConfigError(f"{name} cannot be run with {python}: {done.stderr.strip()[-600:]}")
+        raise ConfigError(f"{name} cannot be run: {done.stderr.strip()[-600:]}")
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def sequences_row(seed: int, count: int, python: str, checkout: Path) -> Row:
-    """Run random programs of calls (see `sequences`) in a checkout of gridworld and here."""
-    words = [str(seed), str(count)]
-    there, here = (
-        run_script("sequences.py", words, interpreter, tool)
-        for interpreter, tool in ((python, checkout), (sys.executable, None))
-    )
-    equal = sum(map(is_close, (one["states"] for one in there), (one["states"] for one in here)))
-    item = f"{count} programs of {CALLS} calls, from seed {seed}"
-    return Row("gridworld", item, "same" if equal == count else "differs", f"{equal} of {count} are equal.")
-
-
-def program_row(checkout: Path, python: str, tool: Path | None) -> Row:
-    """Run a public program (see `programs`) here, and with a checkout of gridworld if it uses that."""
-    name = checkout.resolve().name
-    here = run_script("programs.py", [name, str(checkout.resolve())])
-    if tool is None or name not in OF_2022:
-        return Row(name, "its environment and wrappers", "runs here", "The tool of 2021 needs Minecraft.")
-    there = run_script("programs.py", [name, str(checkout.resolve())], python, tool)
-    return Row(name, "its environment and wrappers", "same" if there == here else "differs", "")
 
 
 def rows(tool: str, answers: Mapping[str, Results]) -> list[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -22,14 +21,6 @@ def conformance(
         Option(metavar="CHECKOUT", help="Checkout of a tool, repeatable. Default: recorded results."),
     ] = None,
     python: Annotated[str | None, Option(help="Interpreter for the tools. Default: made with pip.")] = None,
-    program: Annotated[
-        list[Path] | None,
-        Option(metavar="CHECKOUT", help="Checkout of a public program around the tools, repeatable."),
-    ] = None,
-    sequences: Annotated[
-        int, Option(min=0, help="Number of random programs of calls, with a checkout of gridworld.")
-    ] = 0,
-    seed: Annotated[int, Option(help="Seed of the first of them.")] = 1000,
     save: Annotated[Path | None, output_file("JSON file to save the tools' results in.", "--save")] = None,
     as_json: Json = False,
 ) -> bool:
@@ -41,17 +32,12 @@ def conformance(
     from iglu_marl.data.packs.cache import cache_folder
 
     answers = measured.recorded()
-    interpreter = python or sys.executable
     if tools := {measured.tool_of(checkout): checkout for checkout in against or ()}:
         interpreter = python or measured.environment(cache_folder() / "conformance")
         answers = {tool: measured.record(tool, checkout, interpreter) for tool, checkout in tools.items()}
-    gridworld = tools.get("gridworld")
     if save is not None:
         save.write_text(json.dumps(answers, separators=(",", ":")) + "\n", encoding="utf-8")
     rows = [row for tool, results in answers.items() for row in measured.rows(tool, results)]
-    if sequences and gridworld is not None:
-        rows.append(measured.sequences_row(seed, sequences, interpreter, gridworld))
-    rows += [measured.program_row(one, interpreter, gridworld) for one in program or ()]
     if not print_json(as_json, [row._asdict() for row in rows]):
         table = Table("tool", "item", "verdict", "note")
         for row in rows:

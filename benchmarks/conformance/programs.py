@@ -11,7 +11,6 @@ import contextlib
 import functools
 import hashlib
 import importlib
-import importlib.util
 import json
 import os
 import random
@@ -124,123 +123,9 @@ def loop_of_2022() -> dict[str, Any]:
     return found
 
 
-def _structures() -> None:
-    """Write small structures, under ids of the corpus, where both tools look for them."""
-    blocks = {
-        "C1": [[0, -1, 0, 1]],
-        "C2": [[0, -1, 0, 1], [1, -1, 0, 1]],
-        "C8": [[0, -1, 0, 1], [0, 0, 0, 1]],
-    }
-    data = {"colours": {"1": "blue"}, "structures": {key: {"blocks": one} for key, one in blocks.items()}}
-    Path("structures.json").write_text(json.dumps(data), "utf-8")
-    os.environ["IGLU_DATA_PATH"] = os.getcwd()
-
-
-def _submission() -> dict[str, Any]:
-    """Run `test_submission.py`, the local evaluation of a baseline, with an agent that acts at random."""
-    rng = np.random.RandomState(5)
-
-    class Agent:
-        def __init__(self, action_space: Any) -> None:
-            self.space = action_space
-
-        def act(self, observation: Any, reward: float, done: bool, info: Any) -> Any:
-            action = self.space.no_op()
-            key = ("forward", "left", "use", "attack", "jump", "hotbar", "camera", "camera")[rng.randint(8)]
-            action[key] = np.array([15.0, 10.0]) if key == "camera" else 1
-            return action
-
-    play = _module_of("test_submission.py")
-    _stub("yaml")
-    stats = play._play_game(Agent, {"action_space": "human-level"})["<fake_task_id>"]
-    return {key: value for key, value in stats.items() if key != "action_space"}
-
-
-def _world_of_2021(env: Any) -> list[Any]:
-    """Return what a program of 2021 can read, and that the score is that of the task."""
-    inner = env.unwrapped
-    return [inner.task.task_monitor.max_int, int(np.count_nonzero(inner.tasks.current.target_grid))]
-
-
-def rllib_of_2021() -> dict[str, Any]:
-    """iglu-builder-baseline-rllib: `build_env` of its training, with its wrappers, on three kinds of tasks."""
-    for name in ("ray.tune.models", "wandb", "cv2"):
-        _stub(name)
-    sys.modules["ray"].tune = sys.modules["ray.tune"]  # type: ignore[attr-defined]
-    for name, wanted in {
-        "ray.rllib.models": ["ModelCatalog"],
-        "ray.tune.logger": ["DEFAULT_LOGGERS"],
-        "ray.tune.integration.wandb": ["WandbLogger"],
-        "filelock": ["FileLock"],
-        "ray.rllib.evaluation.metrics": ["collect_episodes", "summarize_episodes"],
-        "minerl_patched.herobraine.hero": ["spaces"],
-        "model": ["GridBaselineModel", "PovBaselineModel"],
-    }.items():
-        _stub(name, **dict.fromkeys(wanted))
-    _structures()
-    build_env = importlib.import_module("train").build_env
-    found = {}
-    for mode, visual in (
-        ("random_tasks", False),
-        ("random_tasks", True),
-        ("one_task", False),
-        ("many_tasks", False),
-    ):
-        task_id = "C8" if mode == "one_task" else ["C1", "C2", "C8"]
-        env = build_env(
-            {
-                "action_space": "human-level",
-                "visual": visual,
-                "size_reward": True,
-                "task_mode": mode,
-                "task_id": task_id,
-                "random_tasks": {"max_blocks": 3},
-                "time_limit": 100,
-            }
-        )
-        rng = np.random.RandomState(3)
-
-        def act(rng: Any = rng) -> int:
-            return int(rng.choice([*range(18), *[9] * 6]))
-
-        world = functools.partial(_world_of_2021, env)
-        found[f"{mode}, {'pictures' if visual else 'grids'}"] = _episodes(env, act, world, 5)
-    return found | {"test_submission.py": _submission()}
-
-
-def dreamer_of_2021() -> dict[str, Any]:
-    """iglu-builder-baseline-dreamer: `common.envs.Iglu` in the wrappers of its training."""
-    _structures()
-    envs = _module_of("common/envs.py")
-    iglu = envs.Iglu("C8", asymmetric=True)
-    env, game = envs.OneHotAction(iglu), iglu._env
-    for wrap in (lambda one: envs.TimeLimit(one, 200), envs.RewardObs, envs.ResetObs):
-        env = wrap(env)
-    rng = np.random.RandomState(4)
-    count = env.action_space["action"].n
-
-    def act() -> dict[str, Any]:
-        return {"action": np.eye(count, dtype=np.float32)[rng.choice([*range(count), *[9] * 6])]}
-
-    found = {"training": _episodes(env, act, lambda: _world_of_2021(game), 10)}
-    return found | {"test_submission.py": _submission()}
-
-
-def _module_of(path: str) -> Any:
-    """Import one file of the program without its package."""
-    spec = importlib.util.spec_from_file_location("program", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 PROGRAMS: dict[str, Callable[[], dict[str, Any]]] = {
     "iglu-2022-rl-baseline": baseline_of_2022,
     "gridworld": loop_of_2022,
-    "iglu-builder-baseline-rllib": rllib_of_2021,
-    "iglu-builder-baseline-dreamer": dreamer_of_2021,
 }
 _GYM, _NAME = "gym", "{}"
 

@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 from iglu_marl.benchmark.codes import kind_of
@@ -33,7 +32,6 @@ from iglu_marl.benchmark.splits import (
 from iglu_marl.benchmark.strangers import GAMES, Sitting, Sittings
 from iglu_marl.benchmark.team_contents import MirroredBlocks, PartBlocks
 from iglu_marl.core.controls import GRID_ACTIONS
-from iglu_marl.core.dialogue import Role
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import Cell, index_of
@@ -44,7 +42,6 @@ from iglu_marl.envs.single import GridworldEnv
 from iglu_marl.envs.vector import BuilderVectorEnv, split_options
 from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.envs.wrappers import align, discretize
-from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.config import GameConfig
 from iglu_marl.tasks import TaskSource
 from iglu_marl.tasks.source import FiniteSource
@@ -80,7 +77,6 @@ class Level:
         spare: block changes allowed in a success beyond the necessary ones; None: any number.
         seeds: number of training runs in a result, a multiple of `folds`.
         sees_target: whether the builder also observes the target.
-        architects: names of the scripted architects by split, if any.
         game: other fields of `GameConfig`.
         measure: headline measure, "success" or "f1" (of the changes).
         table: actions of the builders by number, as of `discretize`; (): those of `controls`.
@@ -99,7 +95,6 @@ class Level:
     spare: int | None = 0
     seeds: int = 5
     sees_target: bool = False
-    architects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     game: Mapping[str, Any] = field(default_factory=dict)
     measure: Literal["success", "f1"] = "success"
     table: tuple[Any, ...] = ()
@@ -126,19 +121,14 @@ class Level:
         return self.family == "strangers"
 
     @property
-    def is_live(self) -> bool:
-        """Whether a scripted architect speaks inside a single-builder environment."""
-        return bool(self.architects) and not self.is_pair
-
-    @property
     def agent_controls(self) -> tuple[str, ...]:
         """The controls that a result must have, one for each sense that the level claims; those of `CONTROLS`."""
         if self.is_team:
             return (*(("muted",) * bool(self.game.get("architects", 1))), "alone")
         if self.is_repeated:
             return ("muted", "scrambled", "forgetful")
-        by_message = ("muted",) if self.is_live else ("muted", "scrambled")
-        return (*(("blind",) if self.sees_target else by_message), *(("unsighted",) * ("pov" in self.sees)))
+        without = ("blind",) if self.sees_target else ("muted", "scrambled")
+        return (*without, *(("unsighted",) * ("pov" in self.sees)))
 
     @property
     def folds(self) -> int:
@@ -194,24 +184,8 @@ class Level:
         return getattr(self, name) == _DEFAULTS.get(name, MISSING)
 
 
-RULES = (
-    "name",
-    "content",
-    "held_out",
-    "controls",
-    "sees",
-    "max_steps",
-    "budget",
-    "spare",
-    "seeds",
-    "sees_target",
-    "architects",
-    "game",
-    "measure",
-    "table",
-    "vectors",
-)
-"""Fields of a level that change its games or what counts; the others are prose."""
+RULES = tuple(part.name for part in fields(Level) if part.name != "about")
+"""Fields of a level that change its games or what counts; the other one is prose."""
 _DEFAULTS = {
     one.name: one.default if one.default_factory is MISSING else one.default_factory()
     for one in fields(Level)
@@ -249,9 +223,8 @@ def make(
     | `strangers` (ten games an episode) | Gymnasium environment | Gymnasium vector environment |
     | `symbols`, `team` (several agents) | parallel environment | `VectorGame` |
 
-    If a scripted architect speaks during a single-builder episode, each environment has its own. Builders with grid
-    actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target with
-    `sees_target`) and gets empty infos. In two-agent games, the builder's info has the `event` of its last action.
+    Builders with grid actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target
+    with `sees_target`) and gets empty infos. In two-agent games, the builder's info has the `event` of its last action.
     Agents of a team observe vectors of the same length, and choose a number.
 
     Args:
@@ -282,33 +255,20 @@ def make(
 def builder_env(
     level: Level,
     split: SplitName,
-    *,
     num_envs: int | None = None,
     sees: tuple[str, ...] | None = None,
-    alone: bool = False,
-    fields: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Any:
     """Return the environment of one builder, with the game's own actions.
 
     level: a level. split: name of the split. num_envs: number of parallel games; None: one. sees: replaces the level's
-    observation fields; may hold "target". alone: whether to leave out the level's scripted architect. fields: fields
-    of `GameConfig` that replace the level's. options: passed to the environment.
+    observation fields; may hold "target". options: passed to the environment.
     """
     shown = (*level.sees, *(("target",) * level.sees_target)) if sees is None else sees
-    # Players without sights get the compass, and ignore it.
-    seen = tuple(name for name in dict.fromkeys(shown) if name != "target") or ("compass",)
-    fields = {"builder_sees": seen, **(fields or {})}
-    chosen: dict[str, Any] = {"target_in_obs": "target" in shown}
+    seen = tuple(name for name in dict.fromkeys(shown) if name != "target")
     batch, own = ({}, options) if num_envs is None else split_options(options)
-    if level.is_live and not alone:
-        speaker = partial(
-            factory(level.architects[split][0], Role.ARCHITECT),
-            parallel_env(level.config(split)),
-        )
-        chosen["architect"] = speaker()
-        batch["make_architect"] = speaker
-    env = GridworldEnv(config=level.config(split, **fields), **chosen, **own)
+    config = level.config(split, builder_sees=seen)
+    env = GridworldEnv(config=config, target_in_obs="target" in shown, **own)
     env.hide_infos()
     return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,28 +31,18 @@ from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent, is_idle
 
-Array = npt.NDArray[Any]
-See = Callable[[Any], Any]
-
 
 class Scheduled(NamedTuple):
     """A game to play.
 
-    number: its seed. other: task whose message, target or pictures a control gets. partner: number of the partner.
-    dark: whether `unsighted` has black pictures.
+    number: its seed. other: task whose message, target or pictures a control gets. dark: whether `unsighted` has black
+    pictures.
     """
 
     number: int
     task: Task
     other: Task
-    partner: int
     dark: bool = False
-
-    def heard(self, control: str, architect: Any) -> Task:
-        """Return the task, `scrambled` with the dialogue of the other one where no architect speaks."""
-        if control == "scrambled" and architect is None:
-            return self.task.replace(dialog=self.other.dialog)
-        return self.task
 
 
 def _same(value: Any) -> Any:
@@ -62,40 +53,35 @@ def _same(value: Any) -> Any:
 class Change:
     """What a control changes for an agent.
 
-    see: maps an observation, or a batch of them, to those that the agent gets. did: called with each action.
+    see: maps an observation to the one that the agent gets. did: called with each action.
     """
 
-    see: See = _same
-    did: See = _same
+    see: Callable[[Any], Any] = _same
+    did: Callable[[Any], Any] = _same
 
 
 def changes_of(
-    control: str,
-    games: Sequence[Scheduled],
-    players: Sequence[Any],
-    second_env: Callable[[], Any],
-    batch: bool = False,
+    control: str, game: Scheduled, players: Sequence[Any], second_env: Callable[[], Any]
 ) -> dict[Any, Change]:
-    """Return by player what a control changes in a game, or in games side by side (`batch`).
+    """Return by player what a control changes in a game.
 
     Args:
         control: name of the control; "": none.
-        games: the games; one without `batch`.
+        game: the game.
         players: roles, or names of agents.
-        second_env: returns a second environment like that of the games.
-        batch: whether observations and actions are batches.
+        second_env: returns a second environment like that of the game.
 
     """
     builders = [player for player in players if role_of(player) is Role.BUILDER]
-    architects = [player for player in players if player not in builders]
     if control == "muted":
         return dict.fromkeys(builders, Change(muted))
-    if control in ("blind", "scrambled"):
-        targets = np.stack([game.other.target_grid for game in games])
-        change = Change(seeing(targets if batch else targets[0]))
-        return dict.fromkeys(builders if control == "blind" else architects, change)
+    if control == "blind":
+        return dict.fromkeys(builders, Change(partial(_seeing, game.other.target_grid)))
+    if control == "scrambled":
+        architects = [player for player in players if player not in builders]
+        return dict.fromkeys(architects, Change(partial(_seeing, game.other.target_grid)))
     if control == "unsighted":
-        pictures = OtherPictures(games, list(map(_agent_of, players)), second_env, batch)
+        pictures = OtherPictures(game, [_agent_of(player) for player in players], second_env)
         return {player: pictures.change(_agent_of(player)) for player in players}
     return {}
 
@@ -107,10 +93,11 @@ def _agent_of(player: Any) -> str:
 def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
     """Return the observation with an empty dialogue."""
     dialog = observation["dialog"]
-    if isinstance(dialog, str):
-        return {**observation, "dialog": ""}
-    silence = np.full_like(dialog, "") if dialog.dtype == object else np.zeros_like(dialog)
-    return {**observation, "dialog": silence}
+    return {**observation, "dialog": "" if isinstance(dialog, str) else np.zeros_like(dialog)}
+
+
+def _seeing(target: npt.NDArray[Any], observation: Mapping[str, Any]) -> dict[str, Any]:
+    return {**observation, "target_grid": target.astype(observation["target_grid"].dtype)}
 
 
 def silenced(level: Level) -> Level:
@@ -119,23 +106,15 @@ def silenced(level: Level) -> Level:
     return replace(level, game={**level.game, "hearers": dict.fromkeys(speakers, ())})
 
 
-def seeing(target: Array) -> See:
-    """Return a function that replaces the target in an observation."""
-    return lambda observation: {**observation, "target_grid": target.astype(observation["target_grid"].dtype)}
-
-
 class OtherPictures:
-    """Pictures of other games in place of those of some games: black ones, or those of the games' other tasks.
+    """Pictures in place of those of a game: black ones, or those of the game's other task.
 
-    games: the games, with other tasks. agents: names of all agents. second_env: returns the environment of the other
-    tasks, in which the agents' actions are repeated. batch: whether observations and actions are batches.
+    game: the game, with the other task. agents: names of all agents. second_env: returns the environment of the other
+    task, in which the agents' actions are repeated.
     """
 
-    def __init__(
-        self, games: Sequence[Scheduled], agents: Sequence[str], second_env: Callable[[], Any], batch: bool
-    ) -> None:
-        self._games, self._agents, self._second_env, self._batch = games, agents, second_env, batch
-        self._dark = np.array([game.dark for game in games])
+    def __init__(self, game: Scheduled, agents: Sequence[str], second_env: Callable[[], Any]) -> None:
+        self._game, self._agents, self._second_env = game, agents, second_env
         self._env: Any = None
         self._observed: Any = None
         self._actions: dict[str, Any] = {}
@@ -154,29 +133,24 @@ class OtherPictures:
         return Change(see, did)
 
     def _see(self, agent: str, observation: Mapping[str, Any]) -> Mapping[str, Any]:
-        pictures = np.zeros_like(observation["pov"])
-        if not self._dark.all():
-            self._follow()
-            own = self._observed if len(self._agents) == 1 else self._observed[agent]
-            shown = ~self._dark if self._batch else ...
-            pictures[shown] = own["pov"][shown]
-        return {**observation, "pov": pictures}
+        if self._game.dark:
+            return {**observation, "pov": np.zeros_like(observation["pov"])}
+        self._follow()
+        shown = self._observed if len(self._agents) == 1 else self._observed[agent]
+        return {**observation, "pov": shown["pov"].copy()}
 
     def _follow(self) -> None:
-        """Start the games of the other tasks, or repeat the actions there as soon as all agents have acted."""
+        """Start the game of the other task, or repeat the actions there as soon as all agents have acted."""
+        alone = len(self._agents) == 1
         if self._env is None:
             self._env = self._second_env()
-            seeds, tasks = [game.number for game in self._games], [game.other for game in self._games]
-            start: Any = (seeds, tasks) if self._batch else (seeds[0], tasks[0])
-            self._observed, _ = self._env.reset(seed=start[0], options={"task": start[1]})
+            options = {"task": self._game.other}
+            self._observed, _ = self._env.reset(seed=self._game.number, options=options)
         elif len(self._actions) == len(self._agents) and not self._over:
-            alone = len(self._agents) == 1
-            self._observed, _, *ends, _ = self._env.step(
-                self._actions[self._agents[0]] if alone else self._actions
-            )
+            actions = self._actions[self._agents[0]] if alone else self._actions
+            self._observed, _, *ends, _ = self._env.step(actions)
             self._actions = {}
-            if not self._batch:
-                self._over = any(ends) if alone else not self._env.agents
+            self._over = any(ends) if alone else not self._env.agents
 
 
 class Observing:

@@ -5,20 +5,17 @@ A builder that sees nothing cannot find them, however long it feels its way alon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.splits import COLORS, GROUND, Content, Shapes
+from iglu_marl.benchmark.splits import COLORS, GROUND, Content, Shapes, described
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, cells_of, color_at, in_zone, index_of
 from iglu_marl.core.task import Task
 from iglu_marl.language import Blocks, Build, Instruction, Place, outcomes, render
-from iglu_marl.language.grammar.instructions import rendering
-from iglu_marl.language.meaning.blocks import MAX_WORDS
 from iglu_marl.language.meaning.references import Beside
 from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, scaled, shifted
 from iglu_marl.language.meaning.verbs import Remove
@@ -60,12 +57,8 @@ def _tops(grid: Grid) -> list[Cell]:
     return [(x, y, z) for x, y, z in cells_of(grid).tolist() if not color_at(grid, (x, y + 1, z))]
 
 
-def _task(start: Grid, target: Grid) -> Task:
-    return Task("", target, starting_grid=start, invariant=False, ids="iglu")
-
-
-def _instructed(task: Task, said: Callable[[], str]) -> Task:
-    return task.replace(dialog=f"<Architect> {said()}")
+def _task(start: Grid, target: Grid, dialog: str) -> Task:
+    return Task(dialog, target, starting_grid=start, invariant=False, ids="iglu")
 
 
 @dataclass(frozen=True)
@@ -80,10 +73,6 @@ class PlacedBeside(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        return self.draw(rng)[1]()
-
-    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
-        """Any task, with an instruction where it is needed."""
         start, cells = _standing(self.standing, rng)
         while True:
             landmark, way = _draw(cells, rng), _draw(COMPASS, rng)
@@ -93,9 +82,8 @@ class PlacedBeside(Content):
                 break
         target, color = start.copy(), _new_color(start, rng)
         target[index_of(cell)] = color
-        task = _task(start, target)
         placed = Place(color, _beside(way, color_at(start, landmark), steps))
-        return task, partial(_instructed, task, rendering(placed, rng))
+        return _task(start, target, f"<Architect> {render(placed, rng)}")
 
 
 @dataclass(frozen=True)
@@ -109,10 +97,6 @@ class ChangedByColor(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        return self.draw(rng)[1]()
-
-    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
-        """Any task, with an instruction where it is needed."""
         start = self._columns(rng)
         gone = _draw(_tops(start), rng)
         target = start.copy()
@@ -126,7 +110,7 @@ class ChangedByColor(Content):
             and cell != gone
         ]
         if not places:
-            return self.draw(rng)
+            return self.sample(rng)
         landmark, way = _draw(places, rng)
         color = _new_color(target, rng)
         target[index_of(shifted(landmark, VECTORS[way]))] = color
@@ -134,8 +118,7 @@ class ChangedByColor(Content):
             Remove(Blocks((color_at(start, gone),))),
             Place(color, _beside(way, color_at(start, landmark))),
         )
-        task = _task(start, target)
-        return task, partial(_instructed, task, rendering(InstructionSequence(steps), rng))
+        return _task(start, target, f"<Architect> {render(InstructionSequence(steps), rng)}")
 
     def _columns(self, rng: np.random.Generator) -> Grid:
         grid = np.zeros(ZONE_SHAPE, np.int8)
@@ -159,15 +142,14 @@ class ShapesBeside(Shapes):
     least: int = 12
     most: int = 20
 
-    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
-        """Any task, whose shapes are described where it is needed."""
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
         while True:
             start, cells = _standing(3, rng)
             steps, grid = self._built(start, cells, rng)
             if self.least <= np.count_nonzero(grid) - len(cells) <= self.most:
                 break
-        task, seed = _task(start, grid), int(rng.integers(2**32))
-        return task, partial(_described, task, steps, seed)
+        return _task(start, grid, described(steps, int(rng.integers(2**32))))
 
     def _built(
         self, start: Grid, cells: list[Cell], rng: np.random.Generator
@@ -185,9 +167,3 @@ class ShapesBeside(Shapes):
                 steps.append(build)
                 grid = found[0].grid
         return steps, grid
-
-
-def _described(task: Task, steps: list[Instruction], seed: int) -> Task:
-    rng = np.random.default_rng(seed)
-    said = " ".join(render(step, rng, max_words=MAX_WORDS) for step in steps)
-    return task.replace(dialog=f"<Architect> {said}")

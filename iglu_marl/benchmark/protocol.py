@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import os
@@ -15,18 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.agents.llm.named import NamedModel
+from iglu_marl.agents.registry import factory, seated
 from iglu_marl.benchmark import strangers
-from iglu_marl.benchmark.batches import AgentBatch, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, find, make
 from iglu_marl.benchmark.codes import kind_of
 from iglu_marl.benchmark.controls import Observing, Scheduled, alone, changes_of, silenced
-from iglu_marl.benchmark.games import (
-    Judged,
-    judged,
-    plays_itself,
-    reference_env,
-    team_of,
-)
+from iglu_marl.benchmark.games import Judged, judged, plays_itself, reference_env
 from iglu_marl.benchmark.results import (
     FILE_SCHEMA,
     SUPERVISION,
@@ -38,7 +31,7 @@ from iglu_marl.benchmark.results import (
     read_result,
 )
 from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import do_jobs, each, slices
@@ -46,12 +39,13 @@ from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_err
 from iglu_marl.core.schema import Entries, Field, check, some_text, whole
 from iglu_marl.core.task import Task
 from iglu_marl.core.versions import versions
-from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
-from iglu_marl.evaluation.selection import factory
-from iglu_marl.recording.rollout import Trajectory
+from iglu_marl.envs.batch_observations import rows as rows_of
+from iglu_marl.game.agent import Agent
 from iglu_marl.recording.values import from_json, name_of, player_of, to_json
 
 Curve = Sequence[tuple[int, float]]
+Played = Iterator[tuple[Judged, dict[str, list[Any]]]]
+"""Outcome of each game with the actions by role."""
 
 
 def run(
@@ -75,16 +69,15 @@ def run(
     """Measure the agents of several training runs on a level.
 
     Scripted builders (given by name) use the game's own actions and observe pose and grid. All other builders play in
-    `make(level, split, fold=seed)`. Without an architect, the level's scripted ones speak, and every task meets each of
-    them. Of several pairs with symbols, each architect also plays with the builder of the next run (`cross-play`, kept
-    with the controls).
+    `make(level, split, fold=seed)`. Of several pairs with symbols, each architect also plays with the builder of the
+    next run (`cross-play`, kept with the controls).
 
     Args:
         level: a level or its name.
         agents: one entry per training seed: a builder, or (architect, builder); or a builder alone. Each is a name of
             `iglu_marl.agents`, "module:attribute", a class with `for_env(env)`, or a function of the environment. That
             environment has the level's spaces and settings and tasks of the training split; the games are played in
-            another one. A builder that is a `batches.BatchPlayer` plays all games of a run side by side.
+            another one. With strangers, an agent is reset once a sitting.
         name: name of the agent in tables.
         split: split of the tasks.
         episodes: games per run. Tasks of a smaller split are repeated.
@@ -97,8 +90,7 @@ def run(
         output: path of the result file.
         record: whether to keep all games, also of the controls, beside the result file, for `verify`.
         processes: number of worker processes, for which `agents` must be picklable; does not change the result.
-        progress: called with a line of text for each part of the games, and with the `Result.flags` that do not depend
-            on chance.
+        progress: called with a line of text for each part of the games, and with the `Result.flags`.
 
     Raises:
         ConfigError: if `agents`, `episodes`, `seeds` or `curves` do not fit together, or `record` has no `output`.
@@ -131,10 +123,9 @@ def run(
     if episodes % unit:
         raise ConfigError(f"episodes is {episodes}, expected a multiple of {unit}, the games with a stranger")
     kinds = ("", *(_controls(level, pairs) if controls else ()))
-    job = _Job(level, split, pairs, numbers, episodes, kinds, record)
-    shares = slices(episodes // unit, processes)
-    ends = [(unit * first, unit * end) for first, end in shares]
-    parts = [_Part(place, *end) for place in range(len(pairs)) for end in ends]
+    job = _Job(level, split, pairs, numbers, episodes, kinds)
+    ends = [(unit * first, unit * end) for first, end in slices(episodes // unit, processes)]
+    parts = [(place, *end) for place in range(len(pairs)) for end in ends]
     done: dict[int, _Measured] = {}
     for number, measured in do_jobs(each(partial(_measure, job)), parts, processes=processes):
         done[number] = measured
@@ -146,7 +137,7 @@ def run(
         tasks += [task for part in own for task in part.tasks]
         taken = {
             control: float(np.mean([score for part in own for score in part.controls[control]]))
-            for control in own[0].controls
+            for control in kinds[1:]
         }
         curve = tuple((int(steps), share) for steps, share in points[place]) if points else ()
         found.append(Run(seed, means(rows[-episodes:]), taken, curve))
@@ -180,15 +171,6 @@ class _Job(NamedTuple):
     seeds: list[int]
     episodes: int
     kinds: tuple[str, ...]
-    record: bool
-
-
-class _Part(NamedTuple):
-    """The games first..end - 1 of a training run."""
-
-    place: int
-    first: int
-    end: int
 
 
 class _Measured(NamedTuple):
@@ -205,65 +187,156 @@ class _Measured(NamedTuple):
     privileged: bool
 
 
-def _measure(job: _Job, part: _Part) -> _Measured:
-    """Play a part of a run."""
-    if job.level.is_repeated:
-        return _measure_sittings(job, part)
-    seed = job.seeds[part.place]
-    with SeatedAgents(job.level.fold(seed), job.split, job.pairs, job.seeds, part.place) as table:
-        games = _scheduled(table.level, job.split, seed, job.episodes, len(table.partners))[
-            part.first : part.end
-        ]
-        played = {kind: list(table.play(games, kind, job.record)) for kind in job.kinds}
-        rows = [
-            EpisodeRow(
-                seed,
-                content_digest(game.task),
-                table.partners[game.partner][0],
-                game.number,
-                **outcome._asdict(),
-            )
-            for (outcome, _), game in zip(played[""], games, strict=True)
-        ]
-        lines = {
-            kind: [json.dumps(actions, separators=(",", ":")) for _, actions in own]
-            for kind, own in played.items()
-        }
-        measure = job.level.measure
-        taken = {kind: [getattr(outcome, measure) for outcome, _ in played[kind]] for kind in job.kinds[1:]}
-        return _Measured(rows, [game.task for game in games], lines, taken, table.privileged)
-
-
-def _measure_sittings(job: _Job, part: _Part) -> _Measured:
-    """Play a part of a run on a level of strangers, sittings side by side."""
-    spec, role = job.pairs[part.place][1], _role(job.level)
-    numbers = range(part.first // strangers.GAMES, part.end // strangers.GAMES)
-    lines: dict[str, list[str]] = {}
-    outcomes: dict[str, list[Judged]] = {}
-    with closing(make(job.level, "train")) as twin:
-        agent = factory(spec, role)(twin)
-        player: Any = agent if is_batch(agent) else AgentBatch(spec, role, twin)
-        for kind in job.kinds:
-            player.begin(len(numbers), numbers[0])
-            played = strangers.play(kind_of(job.level.name), job.split, player.act, numbers, kind)
-            outcomes[kind] = _judged_sittings(played)
-            actions = played.actions.reshape(-1, 2).tolist()
-            lines[kind] = [json.dumps({role.value: [action]}, separators=(",", ":")) for action in actions]
-        if hasattr(player, "close"):
-            player.close()
-    games = _with_strangers(job.level, job.split, part.end)[part.first :]
+def _measure(job: _Job, part: tuple[int, int, int]) -> _Measured:
+    """Play a part of a run: the games first..end - 1 of the agents of a place."""
+    place, first, end = part
+    seed = job.seeds[place]
+    level = job.level.fold(seed)
+    games = _scheduled(level, job.split, seed, job.episodes)[first:end]
+    with closing((_Sittings if level.is_repeated else _Seats)(level, job.split, job.pairs, place)) as seats:
+        played = {kind: list(seats.play(games, kind)) for kind in job.kinds}
     rows = [
         EpisodeRow(
-            job.seeds[part.place],
-            content_digest(game.task),
-            f"stranger {game.partner}",
-            game.number,
-            **outcome._asdict(),
+            seed, content_digest(game.task), _partner(level, game, seats.partner), game.number, *outcome
         )
-        for outcome, game in zip(outcomes[""], games, strict=True)
+        for (outcome, _), game in zip(played[""], games, strict=True)
     ]
-    taken = {kind: [float(outcome.success) for outcome in outcomes[kind]] for kind in job.kinds[1:]}
-    return _Measured(rows, [game.task for game in games], lines, taken, privileged=False)
+    lines = {
+        kind: [json.dumps(acts, separators=(",", ":")) for _, acts in own] for kind, own in played.items()
+    }
+    taken = {
+        kind: [float(getattr(outcome, level.measure)) for outcome, _ in own] for kind, own in played.items()
+    }
+    return _Measured(rows, [game.task for game in games], lines, taken, seats.privileged)
+
+
+def _partner(level: Level, game: Scheduled, architect: str) -> str:
+    """Return the partner of a game as a row has it. architect: its name on a level with symbols."""
+    if level.is_repeated:
+        return f"stranger {game.number // strangers.GAMES}"
+    return architect if level.is_pair and not level.is_team else ""
+
+
+def _scheduled(level: Level, split: SplitName, seed: int, episodes: int) -> list[Scheduled]:
+    """Return the games of a run: every task, and again; ten with each stranger, the same in all runs.
+
+    Over repeated tasks, a control gets each of the other tasks in turn, and every other time dark pictures.
+    """
+    if level.is_repeated:
+        blocks = strangers.blocks_of(kind_of(level.name), split, -(-episodes // strangers.GAMES))
+        own = [strangers.TASKS[number] for number in blocks[:episodes]]
+        return [Scheduled(number, task, task) for number, task in enumerate(own)]
+    tasks = some_of(level.tasks(split), episodes)
+    rest = others(tasks)
+    first = np.random.default_rng(seed).integers([len(part) for part in rest])
+    found = []
+    for number in range(episodes):
+        turn, place = divmod(number, len(tasks))
+        other = rest[place][(first[place] + turn) % len(rest[place])]
+        found.append(Scheduled(number, tasks[place], other, bool((turn + place) % 2)))
+    return found
+
+
+def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
+    """Return architect and builder of an entry; None as the architect: the task's own dialogue."""
+    architect, builder = entry if isinstance(entry, (tuple, list)) else (None, entry)
+    if level.is_repeated and plays_itself(builder):
+        raise AgentError(f"{level.name} is played by an agent that learns codes, got {builder!r:.60}")
+    if architect is not None and not level.is_pair:
+        raise AgentError(f"{level.name} has one builder, expected no architect, got {architect!r:.60}")
+    if architect is None and "vocabulary" in level.game:
+        raise AgentError(
+            f"{level.name} is played by pairs, expected (architect, builder), got {builder!r:.60}"
+        )
+    return architect, builder
+
+
+class _Seats:
+    """The agents of a run, made for an environment of the training split, and those that they play in."""
+
+    def __init__(self, level: Level, split: SplitName, pairs: Sequence[Any], place: int) -> None:
+        architect, builder = pairs[place]
+        self.partner = architect if isinstance(architect, str) else "own"
+        self._made = reference_env if plays_itself(builder) else make
+        self.level, self._split, twin = level, split, self._made(level, "train")
+        specs = {Role.BUILDER: builder, Role.ARCHITECT: architect}
+        self._agents: dict[Any, Agent] = {}
+        if level.is_team:
+            self._agents = {name: seated(specs[role_of(name)], twin, name) for name in twin.possible_agents}
+        else:
+            given = {role: spec for role, spec in specs.items() if spec is not None}
+            self._agents = {role: factory(spec, role)(twin) for role, spec in given.items()}
+        crossed = "cross-play" in _controls(level, pairs)
+        self._next = factory(pairs[(place + 1) % len(pairs)][1], Role.BUILDER)(twin) if crossed else None
+        self.privileged = any(getattr(agent, "privileged", False) for agent in self._agents.values())
+        self._envs: dict[str, Any] = {"": twin}
+
+    def close(self) -> None:
+        """Close the agents and the environments."""
+        for part in (*self._agents.values(), self._next, *self._envs.values()):
+            if part is not None:
+                part.close()
+
+    def _env(self, name: str = "games") -> Any:
+        """Return the environment of the games, a "second" one like it, or a "silent" one without messages."""
+        if name not in self._envs:
+            self._envs[name] = self._made(
+                silenced(self.level) if name == "silent" else self.level, self._split
+            )
+        return self._envs[name]
+
+    def play(self, games: Sequence[Scheduled], control: str) -> Played:
+        """Play games, and return each outcome with the actions by role."""
+        silent = control == "muted" and bool(self.level.vectors)
+        env = self._env("silent" if silent else "games")
+        for game in games:
+            agents = dict(self._agents)
+            if control == "cross-play" and self._next is not None:
+                agents[Role.BUILDER] = self._next
+            if control == "alone":
+                agents = alone(agents, env)
+            changes = changes_of("" if silent else control, game, list(agents), partial(self._env, "second"))
+            known = game.other if control == "blind" else None
+            agents = {
+                player: Observing(agent, changes[player], known) if player in changes else agent
+                for player, agent in agents.items()
+            }
+            task = game.task
+            if control == "scrambled" and not self.level.is_pair:
+                task = task.replace(dialog=game.other.dialog)
+            outcome, played = judged(self.level, env, agents, task, game.number)
+            actions: dict[str, list[Any]] = {name_of(role): [] for role in agents}
+            for turn in played.turns:
+                actions[name_of(turn.role)].append(to_json(turn.action))
+            yield outcome, actions
+
+
+class _Sittings:
+    """The agent of a run on a level of strangers, which is reset for each sitting."""
+
+    privileged, partner = False, ""
+
+    def __init__(self, level: Level, split: SplitName, pairs: Sequence[Any], place: int) -> None:
+        self._level, self._split, self._twin = level, split, make(level, "train")
+        self._agent = factory(pairs[place][1], _role(level))(self._twin)
+
+    def close(self) -> None:
+        """Close the agent and its environment."""
+        self._agent.close()
+        self._twin.close()
+
+    def play(self, games: Sequence[Scheduled], control: str) -> Played:
+        """Play sittings, and return the outcome of each game with its action."""
+        role, kind = _role(self._level), kind_of(self._level.name)
+        for game in games[:: strangers.GAMES]:
+            number = game.number // strangers.GAMES
+            self._agent.reset(role, number)
+            played = strangers.play(kind, self._split, self._act, [number], control)
+            for outcome, action in zip(_outcomes(played), played.actions[0].tolist(), strict=True):
+                yield outcome, {role.value: [action]}
+
+    def _act(self, seen: Any) -> Any:
+        return np.array([self._agent.act(rows_of(seen, 0))])
 
 
 def _role(level: Level) -> Role:
@@ -271,175 +344,10 @@ def _role(level: Level) -> Role:
     return Role.ARCHITECT if kind_of(level.name) == "listen" else Role.BUILDER
 
 
-def _judged_sittings(played: strangers.SittingsRecord) -> list[Judged]:
+def _outcomes(played: strangers.SittingsRecord) -> list[Judged]:
     """Return the outcomes of all games, one sitting after the other."""
     pairs = zip(played.rewards.ravel().tolist(), played.changes.ravel().tolist(), strict=True)
     return [Judged(reward > 0, reward > 0, float(reward > 0), changes, 1) for reward, changes in pairs]
-
-
-def _with_strangers(level: Level, split: SplitName, episodes: int) -> list[Scheduled]:
-    """Return the games of a run with strangers: ten with each. All runs meet the same strangers."""
-    numbers = range(-(-episodes // strangers.GAMES))
-    nothing = np.zeros((len(numbers), 2), np.int64)
-    played = strangers.play(kind_of(level.name), split, lambda seen: nothing, numbers)
-    places, colors = played.blocks.reshape(-1, 2)[:episodes].T
-    tasks = [strangers.TASKS[number] for number in (6 * places + colors).tolist()]
-    return [Scheduled(number, task, task, number // strangers.GAMES) for number, task in enumerate(tasks)]
-
-
-def _scheduled(level: Level, split: SplitName, seed: int, episodes: int, partners: int) -> list[Scheduled]:
-    """Return the games of a run: every task with every partner, and again.
-
-    Over repeated tasks, a control gets each of the other tasks in turn, and every other time dark pictures.
-    """
-    if level.is_repeated:
-        return _with_strangers(level, split, episodes)
-    tasks = some_of(level.tasks(split), -(-episodes // partners))
-    rest = others(tasks)
-    first = np.random.default_rng(seed).integers([len(part) for part in rest])
-    found = []
-    for number in range(episodes):
-        turn, place = divmod(number // partners, len(tasks))
-        other = rest[place][(first[place] + turn) % len(rest[place])]
-        found.append(Scheduled(number, tasks[place], other, number % partners, bool((turn + place) % 2)))
-    return found
-
-
-def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
-    """Return architect and builder of an entry. None as the architect: a scripted one, or the task's own dialogue."""
-    architect, builder = entry if isinstance(entry, (tuple, list)) else (None, entry)
-    if level.is_repeated and plays_itself(builder):
-        raise AgentError(f"{level.name} is played by an agent that learns codes, got {builder!r:.60}")
-    if architect is not None and not level.is_pair:
-        raise AgentError(f"{level.name} has one builder, expected no architect, got {architect!r:.60}")
-    if architect is None and level.is_pair and not level.architects:
-        if "vocabulary" in level.game:
-            raise AgentError(
-                f"{level.name} is played by pairs, expected (architect, builder), got {builder!r:.60}"
-            )
-        architect = "scripted"
-    return architect, builder
-
-
-class SeatedAgents:
-    """The environment of a run with its agents, made for an environment of the training split."""
-
-    def __init__(
-        self, level: Level, split: SplitName, pairs: Sequence[Any], seeds: Sequence[int], place: int
-    ) -> None:
-        architect, builder = pairs[place]
-        self._made = reference_env if plays_itself(builder) else make
-        other = pairs[(place + 1) % len(pairs)][1]
-        self.level, self._split, twin = level, split, self._made(level, "train")
-        self._envs: dict[tuple[int, bool, bool], Any] = {}
-        self._team = team_of(level, twin, architect, builder)
-        two = hasattr(twin, "possible_agents") and not level.is_team
-        speakers = _architects(level, split, architect) if two else {"": None}
-        specs = (
-            [] if level.is_team else [builder, *([other] if "cross-play" in _controls(level, pairs) else [])]
-        )
-        self._builders = [factory(spec, Role.BUILDER)(twin) for spec in specs]
-        self._together = any(map(is_batch, self._builders))
-        self.partners = [(name, _speaker(spec, twin, self._together)) for name, spec in speakers.items()]
-        agents = [*self._builders, *(speaker for _, speaker in self.partners), *self._team.values()]
-        self.privileged = any(getattr(agent, "privileged", False) for agent in agents)
-        self._used = [*agents, twin]
-
-    def __enter__(self) -> SeatedAgents:
-        self._frozen = gc.get_freeze_count()
-        gc.freeze()  # else collections search through all modules and the grammar, time and again
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if not self._frozen:
-            gc.unfreeze()
-        for part in (*self._used, *self._envs.values()):
-            if hasattr(part, "close"):
-                part.close()
-
-    def _env(self, count: int = 0, second: bool = False, silent: bool = False) -> Any:
-        """Return the environment of `count` games, or of single ones (0), or a second one like it.
-
-        silent: whether nobody hears anybody.
-        """
-        key = count, second, silent
-        if key not in self._envs:
-            made = partial(make, num_envs=count, copy=False) if count else self._made
-            self._envs[key] = made(silenced(self.level) if silent else self.level, self._split)
-        return self._envs[key]
-
-    def play(
-        self, games: Sequence[Scheduled], control: str, record: bool = False
-    ) -> Iterator[tuple[Judged, dict[str, list[Any]]]]:
-        """Play games, and return each outcome with the actions by role (with `record`)."""
-        if self._together:
-            yield from self._play_together(games, control, record)
-            return
-        silent = control == "muted" and bool(self.level.vectors)
-        for game in games:
-            _, architect = self.partners[game.partner]
-            pair: dict[Any, Any] = {Role.BUILDER: self._builder(control), Role.ARCHITECT: architect}
-            agents = self._team or {player: agent for player, agent in pair.items() if agent is not None}
-            if control == "alone":
-                agents = alone(agents, self._env())
-            changed = "" if silent else control
-            changes = changes_of(changed, [game], list(agents), partial(self._env, second=True))
-            known = game.other if control == "blind" else None
-            agents = {
-                player: Observing(agent, changes[player], known) if player in changes else agent
-                for player, agent in agents.items()
-            }
-            actions: dict[str, list[Any]] = {name_of(role): [] for role in agents if record}
-
-            def keep(game: Trajectory, actions: dict[str, list[Any]] = actions) -> None:
-                for turn in game.turns if actions else ():
-                    actions[name_of(turn.role)].append(to_json(turn.action))
-
-            task = game.heard(control, architect)
-            env = self._env(silent=silent)
-            yield judged(self.level, env, agents, task, game.number, keep), actions
-
-    def _builder(self, control: str) -> Any:
-        """Return the builder; in cross-play, that of the next run."""
-        return self._builders[-1 if control == "cross-play" else 0] if self._builders else None
-
-    def _play_together(
-        self, games: Sequence[Scheduled], control: str, record: bool
-    ) -> list[tuple[Judged, dict[str, list[Any]]]]:
-        """Play the games of each partner side by side."""
-        found: dict[int, tuple[Judged, dict[str, list[Any]]]] = {}
-        builder = self._builder(control)
-        for partner, (_, architect) in enumerate(self.partners):
-            numbers = [number for number, game in enumerate(games) if game.partner == partner]
-            if not numbers:
-                continue
-            own = [games[number] for number in numbers]
-            players = [BUILDER] if architect is None else [ARCHITECT, BUILDER]
-            second_env = partial(self._env, len(own), second=True)
-            change = changes_of(control, own, players, second_env, batch=True)
-            env = self._env(len(own))
-            tasks = [game.heard(control, architect) for game in own]
-            seeds = [game.number for game in own]
-            played = judged_many(self.level, env, architect, builder, tasks, seeds, change, record)
-            found.update(zip(numbers, played, strict=True))
-        return [found[number] for number in range(len(games))]
-
-
-def _speaker(spec: Any, env: Any, together: bool) -> Any:
-    """Return the architect of a single game, or a `BatchPlayer` for many games (`together`)."""
-    if spec is None:
-        return None
-    architect = factory(spec, Role.ARCHITECT)(env)
-    if not together or is_batch(architect):
-        return architect
-    return AgentBatch(spec, Role.ARCHITECT, env)
-
-
-def _architects(level: Level, split: SplitName, own: Any) -> dict[str, Any]:
-    """Return the architects with whom the builder of a run plays, by name."""
-    if own is None or own == "scripted":
-        return {name: name for name in level.architects.get(split, ("scripted",))}
-    return {own if isinstance(own, str) else "own": own}
 
 
 def _controls(level: Level, pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
@@ -512,45 +420,44 @@ def verify(path: str | os.PathLike[str]) -> int:
     for number, run in enumerate(result.runs):
         place, own = f"{path}, run {run.seed}", level.fold(run.seed)
         rows = result.rows[number * each :][:each]
-        partners = list(dict.fromkeys(row.partner for row in rows))
-        _expect_partners(place, own, result, partners)
-        games = _scheduled(own, result.split, run.seed, each, len(partners))
+        games = _scheduled(own, result.split, run.seed, each)
         tasks += [game.task for game in games]
-        blocks = [lines[start + number * each :][:each] for start in range(0, len(lines), len(result.rows))]
-        outcomes = _replay_all(place, own, result, games, blocks)
+        starts = range(number * each, len(lines), len(result.rows))  # of the episodes, and of each control
+        names = zip(("", *run.controls), starts, strict=False)
+        outcomes = {
+            name: _replay_all(place, own, result, games, lines[start:][:each], name) for name, start in names
+        }
         for episode, (game, row) in enumerate(zip(games, rows, strict=True)):
-            won = level.is_success(game.task, row.completed, row.changes)
             expected = row._replace(
-                task=content_digest(game.task), partner=partners[game.partner], success=won
+                task=content_digest(game.task),
+                partner=_partner(own, game, rows[0].partner),
+                success=level.is_success(game.task, row.completed, row.changes),
             )
             if outcomes:
-                expected = expected._replace(**outcomes[0][episode]._asdict())
+                expected = expected._replace(**outcomes[""][episode]._asdict())
             if row != expected:
                 raise DataError(f"{path}, episode {episode} of run {run.seed} is {row}, expected {expected}")
-        for (control, share), played in zip(run.controls.items(), outcomes[1:], strict=False):
-            if abs(share - float(np.mean([getattr(outcome, level.measure) for outcome in played]))) > 1e-9:
-                raise DataError(f"{place}: {control} is {share}, expected that of its recorded games")
+        for control, share in run.controls.items():
+            if control in outcomes:
+                scores = [getattr(outcome, level.measure) for outcome in outcomes[control]]
+                if abs(share - float(np.mean(scores))) > 1e-9:
+                    raise DataError(f"{place}: {control} is {share}, expected that of its recorded games")
     if (found := digest_of(tasks)) != result.tasks:
         raise DataError(f"{path}: tasks is {result.tasks}, expected {found}")
     return len(lines)
 
 
 def _replay_all(
-    place: str, level: Level, result: Result, games: Sequence[Scheduled], blocks: Sequence[Sequence[str]]
-) -> list[list[Judged]]:
-    """Replay the recorded games of a run, a block for the episodes and for each control; return the outcomes."""
-    if not blocks:
-        return []
-    found: list[list[Judged]] = []
+    place: str, level: Level, result: Result, games: Sequence[Scheduled], lines: Sequence[str], control: str
+) -> list[Judged]:
+    """Replay the recorded games of a run or of a control, and return their outcomes."""
     if level.is_repeated:
-        kinds = zip(("", *result.runs[0].controls), blocks, strict=False)
-        return [_replay_sittings(place, level, result.split, lines, kind) for kind, lines in kinds]
+        return _replay_sittings(place, level, result.split, lines, control)
+    found = []
     with closing((reference_env if result.own_actions else make)(level, result.split)) as env:
-        for kind, lines in zip(("", *result.runs[0].controls), blocks, strict=False):
-            found.append([])
-            for game, line in zip(games, lines, strict=True):
-                with wrap_errors(f"{place}, {kind or 'episode'} {game.number} cannot be replayed"):
-                    found[-1].append(_replay(level, env, line, game.task, game.number))
+        for game, line in zip(games, lines, strict=True):
+            with wrap_errors(f"{place}, {control or 'episode'} {game.number} cannot be replayed"):
+                found.append(_replay(level, env, line, game.task, game.number))
     return found
 
 
@@ -565,9 +472,8 @@ def _replay_sittings(
             check({role: ((whole(0, 3), whole(0, 5)),)}, content, "the game")
             actions.append(content[role][0])
     moves = iter(np.array(actions).reshape(-1, strangers.GAMES, 2).swapaxes(0, 1))
-    numbers = range(len(lines) // strangers.GAMES)
-    played = strangers.play(kind_of(level.name), split, lambda seen: next(moves), numbers, control)
-    return _judged_sittings(played)
+    sittings = range(len(lines) // strangers.GAMES)
+    return _outcomes(strangers.play(kind_of(level.name), split, lambda seen: next(moves), sittings, control))
 
 
 def replayed(
@@ -581,14 +487,13 @@ def replayed(
     """
     result = read_result(path)
     row = result.rows[number]
-    level, first = find(result.level).fold(row.run), number - row.seed
-    partners = list(dict.fromkeys(other.partner for other in result.rows[first : first + result.episodes]))
-    game = _scheduled(level, result.split, row.run, result.episodes, len(partners))[row.seed]
-    env = (reference_env if result.own_actions else make)(level, result.split)
-    with wrap_errors(f"{path}, episode {number} cannot be replayed"):
-        found = _replay(level, env, _recorded(Path(path), result)[number], game.task, row.seed, on_step)
-    env.close()
-    return found
+    level = find(result.level).fold(row.run)
+    game = _scheduled(level, result.split, row.run, result.episodes)[row.seed]
+    with (
+        closing((reference_env if result.own_actions else make)(level, result.split)) as env,
+        wrap_errors(f"{path}, episode {number} cannot be replayed"),
+    ):
+        return _replay(level, env, _recorded(Path(path), result)[number], game.task, row.seed, on_step)
 
 
 def _replay(
@@ -603,23 +508,11 @@ def _replay(
     actions = parse_json(line, f"the game {seed}")
     check(Entries(some_text(20), [Field(lambda _: True, "an action")]), actions, "the game")
     agents = {player_of(name): Repeating(part) for name, part in actions.items()}
-    outcome = judged(level, env, agents, task, seed, on_step=on_step)
+    outcome, _ = judged(level, env, agents, task, seed, on_step)
     for name, agent in agents.items():
         if agent.left:
             raise DataError(f"the game is over before the last {agent.left} recorded actions of {name}")
     return outcome
-
-
-def _expect_partners(place: str, level: Level, result: Result, partners: Sequence[str]) -> None:
-    """Raise `DataError` unless a run met the partners that the level asks for."""
-    known: list[tuple[str, ...]] = [("",)]
-    if level.is_repeated:
-        sittings = -(-result.episodes // strangers.GAMES)
-        known = [tuple(f"stranger {number}" for number in range(sittings))]
-    if (level.is_pair and not level.is_team) or (level.is_live and result.own_actions):
-        known = [level.architects.get(result.split, ("scripted",)), tuple(partners[:1])]
-    if tuple(partners) not in known:
-        raise DataError(f"{place}: partners are {tuple(partners)}, expected {' or '.join(map(str, known))}")
 
 
 def _recorded(path: Path, result: Result) -> list[str]:

@@ -1,93 +1,58 @@
-"""Tables and plots of results, with the controls of the level, and comparisons with published results."""
+"""Tables and plots of results, and comparisons with published results."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from iglu_marl.benchmark.audits import CONTROLS, Audit, read_audits
-from iglu_marl.benchmark.catalog import CONTROLS as AGENT_CONTROLS
-from iglu_marl.benchmark.catalog import FAMILIES, find, levels
+from iglu_marl.benchmark.catalog import CONTROLS, find
 from iglu_marl.benchmark.codes import kind_of
 from iglu_marl.benchmark.ideal import ideal_curve
-from iglu_marl.benchmark.results import Result, improvement, iqm
+from iglu_marl.benchmark.results import Result, improvement
 from iglu_marl.benchmark.strangers import CHANCE, GAMES
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.tables import Code, Table, csv_text, markdown_table
-from iglu_marl.evaluation.metrics import Interval, crossed_share, interquartile_mean
-
-COLUMNS = (
-    "level",
-    "agent",
-    "split",
-    "runs",
-    "measure",
-    "value",
-    "low",
-    "high",
-    "completed",
-    "f1",
-    "steps",
-    "budget",
-)
-"""First columns of the CSV; those of the controls follow."""
-
+from iglu_marl.evaluation.metrics import Interval, crossed_share
 
 # --------------------------------------------------------------------------------------------------------- numbers
 
 
-def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[dict[str, Any]]:
-    """Return a JSON-ready row per result: means with intervals, and the level's controls.
+def entries(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return a JSON-ready row per result: means with intervals, and its controls.
 
     | key | |
     |---|---|
     | value, low, high | the level's `measure` with its interval |
     | supervision | what the agents had, separated by ", " |
     | contents | number of different contents |
-    | audit: chance | success rate of a fixed target (`Audit.constant`) |
+    | chance | see `Result.chance` |
     | flags | what to know before comparing the result (`Result.flags`), separated by "; " |
-    | agent: … | controls of the agent itself, means over runs |
-    | audit: … | controls of the level, None if missing |
-
-    results: results of any levels. audits: audits by level; None: those that come with the package.
+    | muted, scrambled, … | controls, means over runs; None if missing |
     """
-    known = read_audits() if audits is None else audits
     found = []
     for result in results:
-        about = (result.level, result.name, result.split, len(result.runs), find(result.level).measure)
-        row: dict[str, Any] = dict(zip(COLUMNS, (*about, *result.interval()), strict=False))
-        row |= {name: result.interval(name).value for name in ("completed", "f1", "steps")}
-        row |= {"budget": result.budget, "contents": result.contents}
-        row["supervision"] = ", ".join(result.supervision)
-        row |= {f"agent: {name}": result.control(name) for name in AGENT_CONTROLS}
-        audit = known.get(result.level)
-        row["audit: chance"] = audit.constant if audit else None
-        row["flags"] = "; ".join(result.flags(row["audit: chance"]))
-        row |= {f"audit: {name}": audit.shares.get(name) if audit else None for name in CONTROLS}
+        row = {
+            "level": result.level,
+            "agent": result.name,
+            "split": result.split,
+            "runs": len(result.runs),
+            "measure": find(result.level).measure,
+            **result.interval()._asdict(),
+            **{name: result.interval(name).value for name in ("completed", "f1", "steps")},
+            "budget": result.budget,
+            "contents": result.contents,
+            "supervision": ", ".join(result.supervision),
+            "chance": result.chance,
+            "flags": "; ".join(result.flags()),
+            **{name: result.control(name) for name in CONTROLS},
+        }
         found.append(json_ready(row))
-    return found
-
-
-def totals(results: Sequence[Result]) -> dict[str, dict[str, Interval]]:
-    """Return the interquartile mean over levels and runs, by agent and family ("all": the whole benchmark).
-
-    References, results with faults, and families with results on one level are left out. Runs are resampled within
-    their level.
-    """
-    found: dict[str, dict[str, Interval]] = {}
-    whole = [result for result in results if not (result.is_reference or result.faults())]
-    for name in dict.fromkeys(result.name for result in whole):
-        own = [result for result in whole if result.name == name]
-        for family in (*FAMILIES, "all"):
-            scores = [result.scores() for result in own if family in ("all", find(result.level).family)]
-            if len(scores) > 1:
-                found.setdefault(name, {})[family] = iqm(scores)
     return found
 
 
@@ -130,62 +95,37 @@ def score_text(result: Result) -> str:
     return _interval(result.interval()) + {"success": "", "f1": " F1"}[find(result.level).measure]
 
 
-RESULT_HEADS = (
-    *("level", "agent", "supervision", "runs", "contents", "steps", "success", "completed", "controls"),
-    *("chance", "best without", "scripted", "oracle", "flags"),
-)
-
-
-def result_table(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> Table:
-    """Return a row per result, with the controls of its level; shares in per cent."""
-    known = read_audits() if audits is None else audits
+def result_table(results: Sequence[Result]) -> Table:
+    """Return a row per result; shares in per cent."""
+    head = ("level", "agent", "supervision", "runs", "contents", "steps")
     rows = [
         [
             Code(result.level),
             result.name,
-            entry["supervision"] or "–",
+            ", ".join(result.supervision) or "–",
             len(result.runs),
             result.contents,
             f"{result.budget:,}",
             score_text(result),
-            percent(entry["completed"]),
+            percent(result.interval("completed").value),
             controls_text(result),
-            *_audited(known.get(result.level), "scripted", "oracle"),
-            entry["flags"] or "–",
+            percent(result.chance),
+            "; ".join(result.flags()) or "–",
         ]
-        for result, entry in zip(results, entries(results, known), strict=True)
+        for result in results
     ]
-    return Table(RESULT_HEADS, rows)
+    return Table((*head, "success", "completed", "controls", "chance", "flags"), rows)
 
 
 def controls_text(result: Result) -> str:
     """Return the success rates of a result's controls in per cent, such as "muted 0.0, scrambled 2.5"."""
-    shares = {name: result.control(name) for name in AGENT_CONTROLS}
+    shares = {name: result.control(name) for name in CONTROLS}
     return ", ".join(f"{name} {percent(share)}" for name, share in shares.items() if share is not None) or "–"
 
 
-def _audited(audit: Audit | None, *names: str) -> list[str]:
-    """Return chance, the best shortcut baseline and named controls of a level in per cent."""
-    if audit is None:
-        return ["–"] * (2 + len(names))
-    return [*map(percent, (audit.constant, audit.best_without, *map(audit.shares.get, names)))]
-
-
-def tables(
-    results: Sequence[Result],
-    *,
-    audits: Mapping[str, Audit] | None = None,
-    published: Sequence[Result] = (),
-) -> list[Table]:
-    """Return the tables of results, of averages over levels, and of comparisons with published results."""
-    found = [result_table(results, audits)]
-    if together := totals(results):
-        rows = [
-            [name, family, _interval(interval)]
-            for name, parts in together.items()
-            for family, interval in parts.items()
-        ]
-        found.append(Table(("agent", "family", "success"), rows))
+def tables(results: Sequence[Result], published: Sequence[Result] = ()) -> list[Table]:
+    """Return the tables of results, of comparisons with published ones, and of strangers."""
+    found = [result_table(results)]
     if compared := comparisons(results, published):
         head = ("level", "agent", "published", "its success", "probability of improvement")
         rows = [
@@ -224,61 +164,19 @@ def sitting_table(results: Sequence[Result]) -> Table:
 ABOUT = (
     "Success: mean in per cent, or F1 of the changes, with its 95 % interval by bootstrap over runs, contents and "
     "partners (Wilson's for 0 and 100 %). *Controls*: the same agents without the messages, the target, the pictures "
-    "or their team. *Best without*: the best shortcut baseline of the level. Steps are training steps.\n"
+    "or their team. *Chance*: a player that always builds the same. Steps are training steps.\n"
 )
 
 
-def markdown(results: Sequence[Result], **options: Any) -> str:
-    """Return all tables as Markdown. options: those of `tables`."""
-    return "\n".join([ABOUT, *map(markdown_table, tables(results, **options))])
+def markdown(results: Sequence[Result], published: Sequence[Result] = ()) -> str:
+    """Return all tables as Markdown."""
+    return "\n".join([ABOUT, *map(markdown_table, tables(results, published))])
 
 
-LEVEL_HEADS = (
-    *("level", "chance", "best without", "full", "controls", "oracle"),
-    *("best agent", "runs", "success", "gap"),
-)
-
-
-def level_table(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> Table:
-    """Return a row per level: its controls, its best agent among entries without faults, and the gap to the oracle."""
-    known = read_audits() if audits is None else audits
-    return Table(LEVEL_HEADS, [_level_row(level.name, results, known.get(level.name)) for level in levels()])
-
-
-def _level_row(level: str, results: Sequence[Result], audit: Audit | None) -> list[Any]:
-    chance, best_without, full, oracle = _audited(audit, "full", "oracle")
-    row = [Code(level), chance, best_without, full, "–" if audit is None else audit.verdict, oracle]
-    own = [one for one in results if one.level == level and not (one.is_reference or one.faults())]
-    if not own:
-        return [*row, "–", "–", "–", "–"]
-    best = max(own, key=lambda result: result.interval().value)
-    gap = (audit.shares.get("oracle", 1.0) if audit else 1.0) - best.interval().value
-    return [*row, best.name, len(best.runs), score_text(best), percent(gap)]
-
-
-AUDIT_HEADS = ("level", "tasks", "chance", *CONTROLS, "verdict")
-
-
-def audit_table(audits: Mapping[str, Audit]) -> Table:
-    """Return the controls of all levels: shares in per cent, "–" where a control is not defined."""
-    rows: list[list[Any]] = []
-    for level in levels():
-        if (audit := audits.get(level.name)) is None:
-            continue
-        shares = map(audit.shares.get, CONTROLS)
-        verdict = audit.verdict
-        if audit.digest != level.digest:
-            verdict += " (of another version)"
-        about = (Code(level.name), audit.tasks, percent(audit.chance))
-        rows.append([*about, *map(percent, shares), verdict])
-    return Table(AUDIT_HEADS, rows)
-
-
-def to_csv(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> str:
+def to_csv(results: Sequence[Result]) -> str:
     """Return a CSV row per result with all keys of `entries`; missing numbers are empty."""
-    rows = entries(results, audits)
-    names = list(rows[0]) if rows else list(COLUMNS)
-    return csv_text([names, *([row[name] for name in names] for row in rows)])
+    rows = entries(results)
+    return csv_text([list(rows[0] if rows else ()), *(list(row.values()) for row in rows)])
 
 
 # ----------------------------------------------------------------------------------------------------------- plots
@@ -289,7 +187,7 @@ _COLORS = ("#2f7d6b", "#b4541a", "#4a5fa8", "#8a4f8f")
 
 
 def curves_svg(results: Sequence[Result]) -> str:
-    """Draw the curves of sample efficiency of a level, interquartile means over runs; "" if there are none."""
+    """Draw the curves of sample efficiency of a level, means over runs; "" if there are none."""
     drawn = [result for result in results if all(run.curve for run in result.runs)]
     if not drawn:
         return ""
@@ -321,27 +219,20 @@ def curves_svg(results: Sequence[Result]) -> str:
 
 
 def curve(result: Result) -> list[tuple[float, float]]:
-    """Return environment steps, and interquartile means over runs, which are interpolated at those of the first."""
+    """Return environment steps of the first run, and means over runs, interpolated at them."""
     steps = [step for step, _ in result.runs[0].curve]
     values = [np.interp(steps, *np.array(run.curve, np.float64).T) for run in result.runs]
-    return [
-        (step, interquartile_mean(column))
-        for step, column in zip(steps, zip(*values, strict=True), strict=True)
-    ]
+    return list(zip(steps, np.mean(values, axis=0).tolist(), strict=True))
 
 
 def write(
-    results: Sequence[Result],
-    folder: str | os.PathLike[str],
-    *,
-    audits: Mapping[str, Audit] | None = None,
-    published: Sequence[Result] = (),
+    results: Sequence[Result], folder: str | os.PathLike[str], published: Sequence[Result] = ()
 ) -> list[Path]:
     """Write benchmark.md, benchmark.csv and a plot per level with curves; return the paths."""
     place = made_folder(folder)
     paths = [
-        write_text(place / "benchmark.md", markdown(results, audits=audits, published=published)),
-        write_text(place / "benchmark.csv", to_csv(results, audits)),
+        write_text(place / "benchmark.md", markdown(results, published)),
+        write_text(place / "benchmark.csv", to_csv(results)),
     ]
     for name in dict.fromkeys(result.level for result in results):
         if drawing := curves_svg([result for result in results if result.level == name]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from iglu_marl.benchmark.catalog import CONTROLS, Level, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
@@ -21,14 +21,7 @@ from iglu_marl.core import schema
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
-from iglu_marl.evaluation.metrics import (
-    Interval,
-    bootstrap_statistic,
-    crossed_bootstrap,
-    crossed_share,
-    interquartile_mean,
-    share_interval,
-)
+from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, crossed_share, share_interval
 
 FORMAT, VERSION = "iglu_marl benchmark result", 3
 MEASURES = ("success", "completed", "f1", "steps")
@@ -260,16 +253,22 @@ class Result:
             return f"a curve of {steps[-1]:,} steps, above the budget {self.budget:,}"
         return ""
 
-    def flags(self, chance: float | None = None) -> list[str]:
+    @property
+    def chance(self) -> float:
+        """Share of pairs of games with the same content: success of who always builds the same."""
+        counts, games = Counter(row.task for row in self.rows).values(), len(self.rows)
+        return sum(count * (count - 1) for count in counts) / max(1, games * (games - 1))
+
+    def flags(self) -> list[str]:
         """Return what to know before the result is compared with others, `faults` first.
 
-        chance: success rate of a fixed target; controls above it, by their interval, are flagged.
+        Controls above chance, by their interval, are flagged.
         """
         level, seeds = find(self.level), {run.seed for run in self.runs}
-        found = self.faults()
+        found, chance = self.faults(), self.chance
         for name in CONTROLS:
             share = self.control(name)
-            if share is None or chance is None or name == "cross-play":
+            if share is None or name == "cross-play" or level.measure != "success":
                 continue
             if share_interval(share, self.contents).low > chance:
                 found.append(f"{name} {share:.1%} above chance {chance:.1%}")
@@ -416,27 +415,15 @@ def read_result(path: str | os.PathLike[str]) -> Result:
         return Result.from_json(parse_json(read_file(Path(path), 512 * MIB), place))
 
 
-def iqm(scores: Sequence[Sequence[float]], **options: Any) -> Interval:
-    """Return the interquartile mean over all runs on all levels, with a stratified bootstrap interval (as rliable).
+def improvement(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+    """Return the probability of improvement (as rliable): a run of ours beats one of theirs, ties count half.
 
-    scores: scores of the runs, by level; runs are resampled within their level. options: options of
-    `bootstrap_statistic`.
+    Its 95 % interval is a bootstrap over the runs of each; nan for single runs.
     """
-    values = np.concatenate([np.asarray(part, np.float64) for part in scores])
-    strata = np.repeat(np.arange(len(scores)), [len(part) for part in scores])
-    return bootstrap_statistic(
-        lambda counts: interquartile_mean(values, counts), len(values), strata=strata, **options
-    )
-
-
-def improvement(ours: Sequence[float], theirs: Sequence[float], **options: Any) -> Interval:
-    """Return the probability of improvement (as rliable): a run of ours beats one of theirs, ties count half."""
-    first, second = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    wins = np.sign(first[:, None] - second) / 2 + 0.5
-
-    def share(counts: npt.NDArray[np.float64]) -> float:
-        rows, columns = counts[: len(first)], counts[len(first) :]
-        return float(rows @ wins @ columns / (rows.sum() * columns.sum()))
-
-    strata = np.repeat([0, 1], [len(first), len(second)])
-    return bootstrap_statistic(share, len(first) + len(second), strata=strata, **options)
+    wins = np.sign(np.asarray(ours, np.float64)[:, None] - np.asarray(theirs, np.float64)) / 2 + 0.5
+    if wins.size == 1:
+        return Interval(float(wins[0, 0]), np.nan, np.nan)
+    rng, (first, second) = np.random.default_rng(0), wins.shape
+    drawn = [wins[rng.integers(first, size=first)][:, rng.integers(second, size=second)] for _ in range(1000)]
+    low, high = np.quantile([part.mean() for part in drawn], [0.025, 0.975])
+    return Interval(float(wins.mean()), float(low), float(high))

@@ -11,7 +11,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import combinations, product
 from math import comb
 from typing import Any, Literal, get_args
@@ -27,7 +27,7 @@ from iglu_marl.core.pose import Pose, TeamPose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.selection import digest
-from iglu_marl.language import At, Build, CellEdit, Shape, render
+from iglu_marl.language import At, Build, CellEdit, Instruction, Shape, render
 from iglu_marl.language.meaning.blocks import MAX_WORDS, EditKind
 from iglu_marl.language.meaning.shapes import Direction
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
@@ -82,11 +82,6 @@ def _mirrored_shape(grid: npt.NDArray[Any]) -> bytes:
     return min(canonical(grid), canonical(grid[:, ::-1]))
 
 
-def words_of(task: Task) -> int:
-    """Return the number of words in the instruction."""
-    return len(task.instruction.split())
-
-
 # ---------------------------------------------------------------------------------------------------------- rules
 
 
@@ -94,7 +89,6 @@ _Parts = tuple[SplitName, ...]
 _TRAIN: _Parts = ("train",)
 _VALIDATION: _Parts = ("validation",)
 _TEST: _Parts = ("test",)
-_HELD = (*_VALIDATION, *_TEST)
 
 
 def _ring(numbers: Callable[[Task, int], Sequence[int]]) -> Callable[[Task, HeldOut], _Parts]:
@@ -139,8 +133,8 @@ def _larger(task: Task, rule: HeldOut) -> _Parts:
     return _TEST if over >= 0 else _VALIDATION if over >= -1 else _TRAIN
 
 
-def _held(test: Callable[[Task, float], bool], where: _Parts) -> Callable[[Task, HeldOut], _Parts]:
-    return lambda task, rule: where if test(task, rule.value) else _TRAIN
+def _sentences(task: Task, rule: HeldOut) -> _Parts:
+    return (*_VALIDATION, *_TEST) if len(task.instruction.split()) >= rule.value else _TRAIN
 
 
 _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
@@ -151,13 +145,9 @@ _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
     "larger": (_larger, "structures of {:g} blocks or more"),
     "corpora": (_corpora, "structures of the corpora's test split"),
     "codes": (lambda task, rule: SPLITS, "1 in {:g} pairs of codes of cells and colours"),
-    "sentences": (
-        _held(lambda task, least: words_of(task) >= least, _HELD),
-        "instructions of {:g} words or more",
-    ),
+    "sentences": (_sentences, "instructions of {:g} words or more"),
 }
 _ROTATES = ("squares", "targets", "forms")
-_VALIDATES = (*_ROTATES, "pairs", "larger", "corpora", "codes")
 
 
 @dataclass(frozen=True)
@@ -192,11 +182,6 @@ class HeldOut:
         """Number of folds; 1 if the rule is the same for all runs."""
         return int(self.value) if self.rule in _ROTATES else 1
 
-    @property
-    def validates(self) -> bool:
-        """Whether the rule separates validation from test."""
-        return self.rule in _VALIDATES
-
     def splits(self, task: Task) -> _Parts:
         """Return the splits that a task may be in."""
         return _RULES[self.rule][0](task, self)
@@ -214,11 +199,6 @@ class Content(ABC):
     @abstractmethod
     def sample(self, rng: np.random.Generator) -> Task:
         """Sample a task of any split."""
-
-    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
-        """Sample a task as `sample`, which may lack its instruction; the function returns the whole task."""
-        task = self.sample(rng)
-        return task, lambda: task
 
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks, which are equally likely; None if there are too many."""
@@ -248,15 +228,11 @@ class PlacedBlocks(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        return self.draw(rng)[1]()
-
-    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
-        """Any task: instructions are said only of those that are needed."""
         chosen = sorted(rng.choice(len(self.cells), self.count, replace=False).tolist())
         colors = tuple(rng.choice(self.colors, self.count).tolist())
         cells = tuple(self.cells[number] for number in chosen)
         wording = int(rng.integers(self.wordings)) if self.wordings else None
-        return _blocks(cells, colors, None), partial(_blocks, cells, colors, wording)
+        return _blocks(cells, colors, wording)
 
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks; None if there are too many."""
@@ -326,10 +302,6 @@ class Shapes(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        return self.draw(rng)[1]()
-
-    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
-        """Any task, whose shape is described where it is needed."""
         while True:
             shape, color = self._shape(rng), int(rng.integers(1, 7))
             cell, wording = _cell(GROUND, rng), int(rng.integers(2**32))
@@ -339,7 +311,7 @@ class Shapes(Content):
                 task = Task("", target, invariant=False, ids="iglu")
             except (TaskError, ValueError):  # outside the zone
                 continue
-            return task, partial(_described, task, build, wording)
+            return task.replace(dialog=described([build], wording))
 
     def _shape(self, rng: np.random.Generator) -> Shape:
         kind = ("row", "tower", "wall", "square")[int(rng.integers(4))]
@@ -354,8 +326,10 @@ class Shapes(Content):
         }[kind]()
 
 
-def _described(task: Task, build: Build, wording: int) -> Task:
-    return task.replace(dialog=_dialog(render(build, np.random.default_rng(wording), max_words=MAX_WORDS)))
+def described(instructions: Sequence[Instruction], seed: int) -> str:
+    """Return the dialogue of an architect who says these instructions, worded by a seed."""
+    rng = np.random.default_rng(seed)
+    return _dialog(" ".join(render(step, rng, max_words=MAX_WORDS) for step in instructions))
 
 
 @dataclass(frozen=True)
@@ -412,13 +386,8 @@ class Spawned(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        return self.draw(rng)[1]()
-
-    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
-        """Any task, posed before its instruction is said."""
-        task, whole = self.content.draw(rng)
-        pose = self._pose(task, rng)
-        return task.replace(pose=pose), lambda: whole().replace(pose=pose)
+        task = self.content.sample(rng)
+        return task.replace(pose=self._pose(task, rng))
 
     def _pose(self, task: Task, rng: np.random.Generator) -> Pose | TeamPose | None:
         return SpawnPoses([task]).sample(rng).pose
@@ -456,10 +425,6 @@ def split_tasks(content: Content, held_out: tuple[HeldOut, ...], split: SplitNam
         raise ConfigError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
     if not held_out:
         raise ConfigError("held_out is empty, expected at least one rule")
-    if split == "validation" and not any(rule.validates for rule in held_out):
-        raise ConfigError(
-            f"split is 'validation', expected train or test: {', '.join(map(str, held_out))} have no validation"
-        )
     if content.all() is None:
         return HeldOutTasks(content, held_out, split)
     return _finite(content, held_out, split)
@@ -491,10 +456,9 @@ class HeldOutTasks(TaskSource):
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """Sample a task. Raises `TaskError` if none of `MOST_TRIES` samples is in the split."""
         generator = self.rng if rng is None else rng
-        silent = tuple(rule for rule in self.held_out if rule.rule != "sentences")
         for _ in range(MOST_TRIES):
-            task, whole = self.content.draw(generator)
-            if in_split(task, silent, self.split) and in_split(task := whole(), self.held_out, self.split):
+            task = self.content.sample(generator)
+            if in_split(task, self.held_out, self.split):
                 return task
         raise TaskError(f"{MOST_TRIES} tasks of {self.content} had none of the split {self.split!r}")
 

@@ -81,9 +81,8 @@ class Sittings(VectorEnv[dict[str, Array], Array, Array]):
             raise ConfigError(f"split is {split!r}, expected one of {', '.join(_RESIDUES)}")
         self.kind, self.split, self.control, self.language = kind, split, control, language(kind)
         self.listens, length = kind == "listen", self.language.wordings.shape[1]
-        tasks = [Task("", [(*cell, color)], invariant=False) for cell in NEAR for color in COLORS]
         self.game = VectorGame(
-            num_envs, tasks=tasks, controls="cells", vocabulary=self.language.vocabulary, max_message_length=length,
+            num_envs, tasks=TASKS, controls="cells", vocabulary=self.language.vocabulary, max_message_length=length,
             dialog_length=length + 1, architect_sees=("target_grid",), builder_sees=("dialog",), max_steps=2,
             max_turns=None, sparse_reward=True, copy=False,
         )  # fmt: skip
@@ -247,3 +246,11 @@ def play(
         rows.append((blocks, actions, rewards, env.changes))
     env.close()
     return SittingsRecord(*(np.stack(parts, axis=1) for parts in zip(*rows, strict=True)))
+
+
+def blocks_of(kind: Kind, split: SplitName, sittings: int) -> list[int]:
+    """Return the right blocks of all games of the first sittings, as numbers in `TASKS`."""
+    nothing = np.zeros((sittings, 2), np.int64)
+    places, colors = play(kind, split, lambda seen: nothing, range(sittings)).blocks.reshape(-1, 2).T
+    numbers: list[int] = (len(COLORS) * places + colors).tolist()
+    return numbers

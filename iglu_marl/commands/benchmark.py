@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich import box
 from rich.table import Column, Table
@@ -13,9 +13,6 @@ from typer import Argument, Exit, Option
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import stoppable, text_console
 from iglu_marl.core.tables import tables_as
-
-if TYPE_CHECKING:
-    from iglu_marl.benchmark.audits import Audit
 
 Levels = Annotated[
     list[str] | None,
@@ -40,15 +37,12 @@ def chosen_levels(names: list[str] | None) -> list[str]:
 
 
 def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
-    """List the levels: tasks, steps of a game, whether the shortcut baselines fail. Named levels: all about them.
+    """List the levels: tasks, and steps of a game. Named levels: all about them.
 
     Examples: iglu-marl benchmark list; iglu-marl benchmark list see; iglu-marl benchmark list see-few-v2
     """
     from iglu_marl import benchmark
-    from iglu_marl.benchmark.audits import read_audits
-    from iglu_marl.benchmark.report import audit_table
 
-    audits = read_audits()
     chosen = [benchmark.find(name) for name in chosen_levels(names)]
     if as_json:
         rows = [
@@ -60,7 +54,6 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
                 "budget": level.budget,
                 "runs": level.seeds,
                 "digest": level.digest,
-                "audited": level.name in audits and audits[level.name].digest == level.digest,
             }
             for level in chosen
         ]
@@ -69,39 +62,23 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
     console = text_console(as_json)
     if any(name in {level.name for level in chosen} for name in names or ()):
         for level in chosen:
-            verdict = _verdict(audits.get(level.name), level.digest)
             console.print(level.name, style="bold")
             console.print(f"  {level.about}")
             console.print(f"  Held out: {'; '.join(map(str, level.held_out))}.")
-            console.print(
-                f"  {level.max_steps:,} steps a game, {level.budget:,} of training; shortcut baselines: {verdict}."
-            )
-            audited = audit_table({name: audit for name, audit in audits.items() if name == level.name})
-            for row in audited.rows:
-                _, tasks, *shares, _ = zip(audited.head, row, strict=True)
-                console.print(f"  Audited on {tasks[1]} tasks; in per cent:")
-                console.print(f"  {', '.join(f'{title} {share}' for title, share in shares)}.")
+            console.print(f"  {level.max_steps:,} steps a game, {level.budget:,} of training.")
+            console.print(f"  Controls: {', '.join(level.agent_controls)}.")
         return
     table = Table(
         Column("level", no_wrap=True),
         Column("what is asked for", no_wrap=True, ratio=1),
         Column("steps", justify="right", no_wrap=True),
-        Column("audit", no_wrap=True),
         box=box.SIMPLE_HEAD,
         expand=True,
     )
     for level in chosen:
-        verdict = _verdict(audits.get(level.name), level.digest)
-        table.add_row(level.name, level.about, f"{level.max_steps:,}", verdict)
+        table.add_row(level.name, level.about, f"{level.max_steps:,}")
     console.print(table)
     console.print("iglu-marl benchmark list LEVEL shows all about a level, --json about all.")
-
-
-def _verdict(audit: Audit | None, digest: str) -> str:
-    """Return the result of the shortcut baselines of a level: "old" where the level has changed since."""
-    if audit is None:
-        return "none"
-    return audit.verdict if audit.digest == digest else "old"
 
 
 def run_level(

@@ -59,11 +59,11 @@ def evaluate(
     llm_view: opt.LLMView = None,
     concurrency: opt.Concurrency = None,
     processes: opt.Processes = 1,
-    examples: Annotated[int, opt.integer(0, "Number of tasks whose games the report shows.")] = 3,
+    examples: Annotated[int, opt.integer(0, "Number of tasks whose dialogues are kept in games.jsonl.")] = 3,
     baselines: opt.Baselines = True,
     keep_unbuilt: opt.KeepUnbuilt = False,
     scoring: Annotated[
-        str, opt.choice("changes", "iglu2022", "iglu2022-corrected", "iglu2021", about="headline measure")
+        str, opt.choice("changes", "iglu2022", "iglu2021", about="headline measure")
     ] = "changes",
     keep_going: opt.KeepGoing = False,
     seed: opt.Seed = 0,
@@ -131,7 +131,7 @@ def evaluate(
         *(Column(title, min_width=min(9, len(title))) for title in IN_TABLE.values()),
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        caption=f"In brackets: {result.confidence:.0%} intervals over {result.clusters()}",
+        caption=f"In brackets: 95 % intervals over {result.clusters()}",
     )
     for entry in result.summary("architect", "builder"):
         headline = cell(result.headline, entry[result.headline])
@@ -153,5 +153,5 @@ def evaluate(
         console.print(f"{errors} {games} ended with an error; see evaluation.md", style="bold red")
     if failed := sum(not is_scored(row) for row in result.rows):
         console.print(f"{failed} of them are in no average; {resumes} them again")
-    console.print(f"Tables and games: open {(output / 'evaluation.html').resolve()} in a browser")
+    console.print(f"Tables: {output / 'evaluation.md'}; games: {output / 'games.jsonl'}")
     return not errors

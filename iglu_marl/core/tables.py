@@ -27,15 +27,13 @@ _LATEX = {
 class Table(NamedTuple):
     """A table.
 
-    head: names of the columns. title: heading above it. notes: lines below it. shades: how dark HTML shows the cells
-    after the first of each row, 0..1.
+    head: names of the columns. title: heading above it. notes: lines below it.
     """
 
     head: Sequence[str]
     rows: Sequence[Sequence[Any]]
     title: str = ""
     notes: Sequence[str] = ()
-    shades: Sequence[Sequence[float]] = ()
 
 
 class Code(str):
@@ -134,14 +132,9 @@ def html_table(table: Table) -> str:
     """Return the table as HTML, without title and notes."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in table.head)
     lines = []
-    for number, row in enumerate(table.rows):
-        styles = [""] * len(row)
-        if table.shades:
-            dark = (0.6 * shade for shade in table.shades[number])
-            styles[1:] = [f' style="background:rgb(36 120 156/{shade:.2f})"' for shade in dark]
+    for row in table.rows:
         cells = [cell if isinstance(cell, Markup) else html.escape(str(cell)) for cell in row]
-        shown = (f"<td{style}>{cell}</td>" for style, cell in zip(styles, cells, strict=True))
-        lines.append(f"<tr>{''.join(shown)}</tr>")
+        lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 

@@ -23,7 +23,6 @@ GYMNASIUM_IDS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 LANGUAGE_ID = "iglu_marl/LanguageGoal-v0"
-DEMONSTRATED_ID = "iglu_marl/Demonstrated-v0"
 PETTINGZOO_ID = "iglu_marl/architect_builder-v0"
 
 
@@ -37,9 +36,6 @@ def register() -> None:
             )
     if LANGUAGE_ID not in gymnasium.registry:
         gymnasium.register(LANGUAGE_ID, entry_point="iglu_marl.envs.language:make_language_goal", **_PLAIN)
-    if DEMONSTRATED_ID not in gymnasium.registry:
-        entry_point = "iglu_marl.benchmark.demonstrations:DemonstratedEnv"
-        gymnasium.register(DEMONSTRATED_ID, entry_point=entry_point, **_PLAIN)
     if hasattr(pettingzoo, "register"):  # PettingZoo 1.27 and later
         for kind, entry_point in (("aec", "aec:env"), ("parallel", "parallel:parallel_env")):
             if PETTINGZOO_ID not in getattr(pettingzoo, f"{kind}_registry"):

@@ -95,7 +95,6 @@ def evaluate(
     keep_unbuilt: bool = False,
     scoring: str = "changes",
     on_error: str = "raise",
-    confidence: float = 0.95,
     resamples: int = 1000,
     progress: bool | None = None,
 ) -> Evaluation:
@@ -121,7 +120,7 @@ def evaluate(
         config: the `GameConfig` of all games, or some of its fields. By default the builder walks, may ask, sees
             dialog, inventory, pose and grid, and has 5,000 steps. Trained agents play in the game that they were
             trained in.
-        examples: number of tasks whose dialogues and builds are kept for the report.
+        examples: number of tasks whose dialogues and builds are kept in `games.jsonl`.
         baselines: whether the tables have the builders "nothing" and "random" beside the others. The random builder
             plays each task once.
         keep_unbuilt: whether tasks are played whose target nobody built (`Task.unbuilt`), as tasks without anything to
@@ -129,7 +128,6 @@ def evaluate(
         scoring: headline measure of the tables, see `iglu_marl.evaluation.metrics.SCORINGS`. The rows have all.
         on_error: "raise" an agent's exceptions, or "count" the game as it is. If a service fails that an agent needs,
             the game is in no average and is played again when the evaluation resumes.
-        confidence: confidence of the intervals.
         resamples: number of bootstrap resamples.
         progress: whether to show a progress bar on stderr; None: on terminals.
 
@@ -214,7 +212,7 @@ def evaluate(
         "episodes": episodes,
         "iglu_marl": __version__,
     }
-    result = Evaluation(settings, rows, confidence, resamples, found, beside, scoring)
+    result = Evaluation(settings, rows, resamples, beside, scoring)
     if output is not None:
         result.write(output)
     return result

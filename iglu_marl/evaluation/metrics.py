@@ -1,4 +1,4 @@
-"""Metrics of builds, changes, actions and talk, and confidence intervals.
+"""Metrics of builds, changes, actions and talk, and 95 % intervals.
 
 All metrics are counts (`Counts`: right, made, asked), which give precision, recall and F1. Sums over many games (micro
 averages) and intervals use the same counts.
@@ -25,12 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.arguments import as_count, as_number, as_rng
+from iglu_marl.core.arguments import as_number, as_rng
 from iglu_marl.core.dialogue import Dialogue, Role, role_of
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError, GridError
 from iglu_marl.core.grid import BlockGrid, as_grid
-from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.scoring import Counts, Shifts, align, maximal_intersection
 from iglu_marl.data.skills import SKILLS, competition_skills
 from iglu_marl.data.splits import structure_id
@@ -42,16 +41,15 @@ PROPERTIES = ("on-ground", "floating", "edge-joined", "enclosed", "high")
 SCORINGS = {
     "changes": "change_f1",
     "iglu2022": "iglu2022_f1",
-    "iglu2022-corrected": "iglu2022_corrected_f1",
     "iglu2021": "best_f1",
 }
 """Headline measures of games by name of the scoring: F1 of the changes; the score of the IGLU 2022 competition as its
-tool computes it, and corrected; that of 2021, F1 of the world at the best step."""
+tool computes it; that of 2021, F1 of the world at the best step."""
 
 HIGH_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
-MOST_ENTRIES = 10_000_000  # of a bootstrap
 _WIDTH = 1e-9  # of an interval that is a point
+_TAIL = 0.025  # on each side of a 95 % interval
 
 
 # -------------------------------------------------------------------------------------------------------- counts
@@ -101,15 +99,12 @@ def change_counts(
     )
 
 
-def iglu2022_counts(
-    start: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike, *, corrected: bool = False
-) -> Counts:
+def iglu2022_counts(start: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike) -> Counts:
     """Count the changes as the score of the IGLU 2022 competition does.
 
     The difference target - start is compared with build - start at one rotation and shift that keeps target - start
-    inside the zone. The competition's tool takes the one at which target - start and the *build* have most cells in
-    common, so that a perfect build may get less than 1. With `corrected`, target - start is compared with
-    build - start for this, too.
+    inside the zone: as the competition's tool, the one at which target - start and the *build* have most cells in
+    common, so that a perfect build may get less than 1.
 
     Differences are those of the grids' color ids: a recoloring has another one in the ids of 2022.
 
@@ -121,8 +116,7 @@ def iglu2022_counts(
         as_grid(built, "built"),
     )
     asked, made = wanted - before, now - before
-    compared = made if corrected else now
-    _, place = maximal_intersection(compared, asked, shifts="inside", return_argmax=True)
+    _, place = maximal_intersection(now, asked, shifts="inside", return_argmax=True)
     right = (align(asked, place) == made) & (made != 0)
     return Counts(int(right.sum()), int(np.count_nonzero(made)), int(np.count_nonzero(asked)))
 
@@ -301,7 +295,6 @@ def bootstrap(
     numerators: npt.ArrayLike,
     denominators: npt.ArrayLike | None = None,
     *,
-    confidence: float = 0.95,
     resamples: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Interval:
@@ -312,7 +305,6 @@ def bootstrap(
     Args:
         numerators: [n], one entry per independent unit (such as a task with all its episodes).
         denominators: [n]; None: the mean of the numerators.
-        confidence: confidence of the interval.
         resamples: number of resamples.
         rng: generator or seed.
 
@@ -326,13 +318,13 @@ def bootstrap(
         raise ConfigError(
             f"numerators and denominators have the shapes {above.shape} and {below.shape}, expected one [n]"
         )
-    _check(confidence, resamples)
+    _check(resamples)
     if not below.sum():
         return Interval(np.nan, np.nan, np.nan)
     if len(above) == 1:
         return Interval(float(above[0] / below[0]), np.nan, np.nan)
     values = _resampled(above, below, resamples, as_rng("rng", rng))
-    return _percentiles(float(above.sum() / below.sum()), values, confidence)
+    return _percentiles(float(above.sum() / below.sum()), values)
 
 
 def clustered(
@@ -365,53 +357,10 @@ def clusters_text(units: Iterable[tuple[str, str]]) -> str:
     return " and ".join(listed) or "0 tasks"
 
 
-def bootstrap_statistic(
-    statistic: Callable[[npt.NDArray[np.float64]], float],
-    count: int,
-    *,
-    strata: npt.ArrayLike | None = None,
-    confidence: float = 0.95,
-    resamples: int = 1000,
-    rng: np.random.Generator | int = 0,
-) -> Interval:
-    """Return a statistic of `count` entries with a percentile bootstrap interval; `bootstrap` is faster for ratios.
-
-    Args:
-        statistic: function of the entries' weights, float64 [count]. Resamples in which it is nan are left out.
-        count: number of entries.
-        strata: [count], the stratum of each entry (such as a task); entries are drawn within their stratum.
-        confidence: confidence of the interval.
-        resamples: number of resamples.
-        rng: generator or seed.
-
-    Raises:
-        ConfigError: if shapes differ or an argument is out of range.
-
-    """
-    _check(confidence, resamples)
-    count = as_count("count", count, 1, MOST_ENTRIES)
-    layers = np.zeros(count, np.int64) if strata is None else np.asarray(strata)
-    if layers.shape != (count,):
-        raise ConfigError(f"strata have the shape {layers.shape}, expected ({count},): one for each entry")
-    members = [np.flatnonzero(layers == layer) for layer in np.unique(layers)]
-    whole = float(statistic(np.ones(count)))
-    if all(len(entries) == 1 for entries in members):
-        return Interval(whole, np.nan, np.nan)
-    generator = as_rng("rng", rng)
-
-    def draw() -> npt.NDArray[np.float64]:
-        chosen = [entries[generator.integers(len(entries), size=len(entries))] for entries in members]
-        return np.bincount(np.concatenate(chosen), minlength=count).astype(np.float64)
-
-    values = np.array([statistic(draw()) for _ in range(resamples)], np.float64)
-    return _percentiles(whole, values[~np.isnan(values)], confidence)
-
-
 def crossed_bootstrap(
     values: npt.ArrayLike,
     factors: Iterable[npt.ArrayLike],
     *,
-    confidence: float = 0.95,
     resamples: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Interval:
@@ -423,7 +372,6 @@ def crossed_bootstrap(
     Args:
         values: [n], at least one entry.
         factors: for each factor the levels of the entries, [n].
-        confidence: confidence of the interval.
         resamples: number of resamples. Those without entries are left out.
         rng: generator or seed.
 
@@ -431,7 +379,7 @@ def crossed_bootstrap(
         ConfigError: if an argument is out of range.
 
     """
-    _check(confidence, resamples)
+    _check(resamples)
     found, generator = np.asarray(values, np.float64), as_rng("rng", rng)
     weights = np.ones((resamples, len(found)))
     for factor in factors:
@@ -441,7 +389,7 @@ def crossed_bootstrap(
             weights *= drawn[:, codes]
     totals = weights.sum(axis=1)
     means = (weights[totals > 0] @ found) / totals[totals > 0]
-    return _percentiles(float(found.mean()), means, confidence)
+    return _percentiles(float(found.mean()), means)
 
 
 def crossed_share(values: npt.ArrayLike, factors: Iterable[npt.ArrayLike], units: int) -> Interval:
@@ -450,57 +398,30 @@ def crossed_share(values: npt.ArrayLike, factors: Iterable[npt.ArrayLike], units
     return found if found.high - found.low > _WIDTH else share_interval(min(found.value, 1.0), units)
 
 
-def share_interval(found: float, count: int, *, confidence: float = 0.95) -> Interval:
+def share_interval(found: float, count: int) -> Interval:
     """Return a share of `count` games with Wilson's interval, which has a positive width for shares of 0 and 1.
 
-    Raises `ConfigError` if `found` or `confidence` is not between 0 and 1, or `count` is below 1.
+    Raises `ConfigError` if `found` is not between 0 and 1, or `count` is below 1.
     """
-    _check(confidence, 1)
     as_number("found", found, 1.0)
     if count < 1:
         raise ConfigError(f"count is {count}, expected 1 or more")
-    squared = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2 / count
+    squared = NormalDist().inv_cdf(1 - _TAIL) ** 2 / count
     middle = (found + squared / 2) / (1 + squared)
     half = math.sqrt(squared * (found * (1 - found) + squared / 4)) / (1 + squared)
     return Interval(found, max(0.0, middle - half), min(1.0, middle + half))
 
 
-def interquartile_mean(values: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:
-    """Return the mean without the lowest and the highest quarter of the values (rounded down), as rliable's IQM.
-
-    Source: Agarwal et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (2021).
-
-    values: [n]. counts: weight of each value, whole numbers [n]; None: 1.
-    """
-    found = np.asarray(values, np.float64).ravel()
-    weights = np.ones(len(found), np.int64)
-    if counts is not None:
-        with wrap_errors("counts do not fit the values", ConfigError):
-            weights = np.broadcast_to(np.asarray(counts).astype(np.int64).ravel(), found.shape)
-        if (weights < 0).any():
-            raise ConfigError(f"counts are down to {weights.min()}, expected 0 or more")
-    order = np.argsort(found)
-    weights = weights[order].astype(np.float64)
-    ends = np.cumsum(weights)
-    total = ends[-1] if len(ends) else 0.0
-    starts, ends = np.clip([ends - weights, ends], total // 4, total - total // 4)
-    used = ends > starts
-    return float(np.average(found[order][used], weights=(ends - starts)[used])) if total else np.nan
+def _check(resamples: int) -> None:
+    if not 1 <= resamples <= 1_000_000:
+        raise ConfigError(f"resamples is {resamples!r}, expected 1..1000000")
 
 
-def _check(confidence: float, resamples: int) -> None:
-    if not 0 < confidence < 1 or not 1 <= resamples <= 1_000_000:
-        raise ConfigError(
-            f"confidence is {confidence!r} and resamples {resamples!r}, expected 0..1 and 1..1000000"
-        )
-
-
-def _percentiles(value: float, values: npt.NDArray[np.float64], confidence: float) -> Interval:
+def _percentiles(value: float, values: npt.NDArray[np.float64]) -> Interval:
     """Return a value with percentiles of its resamples; nan if they are undefined."""
     if np.isnan(value) or not len(values):
         return Interval(value, np.nan, np.nan)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
+    low, high = np.quantile(values, [_TAIL, 1 - _TAIL])
     return Interval(value, float(low), float(high))
 
 
@@ -541,10 +462,7 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
     )
     changed = change_counts(task.start_grid, task.target_grid, built, invariant=free, shifts=shifts)
     acted = action_counts(task.start_grid, task.target_grid, built)
-    official = {
-        name: iglu2022_counts(task.start_grid, task.target_grid, built, corrected=corrected)
-        for name, corrected in (("iglu2022", False), ("iglu2022_corrected", True))
-    }
+    official = iglu2022_counts(task.start_grid, task.target_grid, built)
     earned = [value for player, value in game.returns.items() if role_of(player) is Role.BUILDER]
     return {
         "completed": game.completed,
@@ -557,8 +475,8 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
         "f1": whole.f1,
         "change_f1": changed.f1,
         "action_f1": acted.f1,
-        **{name: list(counts) for name, counts in official.items()},
-        **{f"{name}_f1": counts.f1 for name, counts in official.items()},
+        "iglu2022": list(official),
+        "iglu2022_f1": official.f1,
         "return": float(np.mean(earned)) if earned else 0.0,
         "steps": game.builder_steps,
         "turns": game.architect_turns,

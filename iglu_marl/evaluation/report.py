@@ -1,19 +1,15 @@
-"""Reports of an evaluation: Markdown, CSV, JSON, and a self-contained HTML page with examples."""
+"""Reports of an evaluation: Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.files import made_folder, write_text
-from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
-from iglu_marl.core.tables import Table, csv_text, html_table, markdown_table, markdown_text
+from iglu_marl.core.tables import Table, csv_text, markdown_table, markdown_text
 from iglu_marl.core.text import fix_surrogates
 from iglu_marl.data.skills import SKILLS
 from iglu_marl.evaluation.metrics import PROPERTIES, SCORINGS, Interval, about_skills
@@ -22,8 +18,6 @@ from iglu_marl.evaluation.selection import left_out_text
 
 SHARES = ("completed", "exact", "precision", "recall", "f1", "action_f1", *SCORINGS.values())
 
-_PICTURE = (180, 240)  # of a build in the page: height, width
-_LINES = 60  # of a transcript in the page
 _ERRORS = 20  # shown
 
 
@@ -42,7 +36,7 @@ def cell(name: str, interval: Interval) -> str:
 
 
 def measures_of(evaluation: Evaluation) -> tuple[str, ...]:
-    """Return the measures in Markdown and HTML; JSON and CSV have all."""
+    """Return the measures in Markdown; JSON and CSV have all."""
     return (
         evaluation.headline,
         *(name for name in ("completed", "change_f1", "f1", "action_f1") if name != evaluation.headline),
@@ -131,24 +125,12 @@ def _crossed(evaluation: Evaluation, measure: str) -> Table:
     ]
     head = ["architect \\ builder", *builders]
     title = f"Cross-play: {MEASURES[measure].title}"
-    return Table(head, rows, title, shades=_shades(evaluation, measure))
+    return Table(head, rows, title)
 
 
 def _columns(evaluation: Evaluation) -> list[str]:
     """Return the builders of the tables of cross-play: those of the evaluation, and the baselines."""
     return [*evaluation.settings["builders"], *dict.fromkeys(row["builder"] for row in evaluation.baselines)]
-
-
-def _shades(evaluation: Evaluation, measure: str) -> list[list[float]]:
-    """Return how dark each pair's cell is, 0..1: shares as they are, others between the least and the largest."""
-    builders = _columns(evaluation)
-    values = [[across[name].value for name in builders] for across in evaluation.matrix(measure).values()]
-    known = [value for row in values for value in row if value == value] or [0.0]
-    low, high = (0.0, 1.0) if measure in SHARES else (min(known), max(known))
-    return [
-        [(value - low) / (high - low) if value == value and high > low else 0.0 for value in row]
-        for row in values
-    ]
 
 
 def _team_row(entry: dict[str, Any]) -> list[str]:
@@ -170,7 +152,7 @@ def _about(evaluation: Evaluation) -> str:
         f"{len(evaluation.rows)} games: "
         f"{' × '.join(f'{number} {noun}' + 's' * (number != 1) for noun, number in crossed.items())}; controls "
         f"{config['controls']}, chat {config['chat']}, view {settings['view']}, at most {config['max_steps']} steps, "
-        f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: {evaluation.confidence:.0%} "
+        f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: 95 % "
         f"bootstrap intervals over {evaluation.clusters()} (Wilson's for 0 and 100 % completed)."
     )
     if left_out := left_out_text(settings.get("left_out", {})):
@@ -254,96 +236,10 @@ def games_csv(evaluation: Evaluation) -> str:
     return csv_text(lines)
 
 
-def models_csv(models: Sequence[dict[str, Any]]) -> str:
-    """Return a CSV line per pair and role of a language model: usage, and failures by kind."""
-    kinds = sorted({kind for entry in models for kind in entry["failures"]})
-    names = [name for name in models[0] if name != "failures"]
-    lines = [[*names, *kinds]]
-    for entry in models:
-        failures = [str(entry["failures"].get(kind, 0)) for kind in kinds]
-        lines.append([*(_number(entry[name]) for name in names), *failures])
-    return csv_text(lines)
-
-
 def _number(value: Any) -> str:
     if isinstance(value, float):
         return "" if value != value else f"{value:.6g}"
     return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-# ----------------------------------------------------------------------------------------------------------- page
-
-
-_STYLE = """
-:root{color-scheme:light;--ink:#1d2733;--dim:#5b6876;--line:#dde3ea;--page:#fff;--mark:#24789c}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);max-width:1080px;margin:2rem auto;
-padding:0 1rem}
-h1{font-size:1.7rem;margin:0}h2{font-size:1.2rem;margin:2.2rem 0 .6rem}p{color:var(--dim)}
-table{border-collapse:collapse;font-size:13px}th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);
-text-align:left;white-space:nowrap}th{color:var(--dim);font-weight:600}.wide{overflow-x:auto}
-figure{margin:0}figcaption{color:var(--dim);font-size:13px;margin-bottom:.3rem}
-details{border:1px solid var(--line);border-radius:8px;margin:.5rem 0;padding:.5rem .9rem}
-summary{cursor:pointer}.game{display:flex;flex-wrap:wrap;gap:1rem;margin-top:.6rem}
-.game ol{flex:1 1 300px;margin:0;padding-left:1.6rem;max-height:260px;overflow:auto;font-size:13px}
-.game b{font-weight:600}img{border-radius:6px}
-"""
-
-
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # nothing runs, nothing loads
-
-
-def page(evaluation: Evaluation) -> str:
-    """Return the report as an HTML page without external links."""
-    body = [f"<h1>Evaluation</h1><p>{html.escape(_about(evaluation))}</p>"]
-    for table in tables(evaluation):
-        notes = "".join(f"<p>{html.escape(line)}</p>" for line in table.notes)
-        body.append(f'<h2>{html.escape(table.title)}</h2><div class="wide">{html_table(table)}</div>{notes}')
-    examples = [_example(evaluation, row) for row in evaluation.rows if "dialogue" in row]
-    if examples:
-        body.append("<h2>Games</h2>" + "".join(examples))
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Evaluation</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
-        f"<body>{''.join(body)}</body></html>\n"
-    )
-
-
-def _example(evaluation: Evaluation, row: dict[str, Any]) -> str:
-    """Return a game as HTML: pictures of target and build, and the dialogue."""
-    verdict = "complete" if row["completed"] else f"F1 {row[evaluation.headline]:.2f}"
-    if not is_scored(row):
-        verdict = "failed"
-    title = html.escape(
-        f"{row['architect']} + {row['builder']}, {row['task']}: {verdict}, {row['steps']} steps"
-    )
-    lines = row["dialogue"]
-    listed = "".join(
-        f"<li><b>{html.escape(role)}</b> {html.escape(text)}</li>" for role, text in lines[:_LINES]
-    )
-    if len(lines) > _LINES:
-        listed += f"<li>… {len(lines) - _LINES} more</li>"
-    pictures = [_picture(row["grid"], "the build")]
-    names = [task.task_id for task in evaluation.tasks]
-    if row["task"] in names:
-        target = evaluation.tasks[names.index(row["task"])].in_ids("iglu").target_grid
-        pictures.insert(0, _picture(grid_to_blocks(target), "the target"))
-    return f'<details><summary>{title}</summary><div class="game">{"".join(pictures)}<ol>{listed}</ol></div></details>'
-
-
-def _picture(blocks: Iterable[Any], what: str) -> str:
-    from PIL import Image
-
-    from iglu_marl.rendering import orbit_view
-
-    file = io.BytesIO()
-    image = Image.fromarray(orbit_view(blocks_to_grid(blocks), size=_PICTURE))
-    image.quantize(64).save(file, format="PNG", optimize=True)
-    data = base64.b64encode(file.getvalue()).decode("ascii")
-    return (
-        f'<figure><figcaption>{what}</figcaption><img alt="{what}" width="{_PICTURE[1]}" height="{_PICTURE[0]}" '
-        f'src="data:image/png;base64,{data}"></figure>'
-    )
 
 
 # ---------------------------------------------------------------------------------------------------------- files
@@ -356,8 +252,6 @@ def write(evaluation: Evaluation, folder: Path) -> list[Path]:
         "evaluation.json": json.dumps(evaluation.to_json(), indent=1) + "\n",
         "pairs.csv": pairs_csv(evaluation),
         "games.csv": games_csv(evaluation),
-        **({"models.csv": models_csv(models)} if (models := evaluation.models()) else {}),
         "evaluation.md": markdown(evaluation),
-        "evaluation.html": page(evaluation),
     }
     return [write_text(folder / name, fix_surrogates(text)) for name, text in texts.items()]

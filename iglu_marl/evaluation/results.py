@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import json_ready
-from iglu_marl.core.task import Task
 from iglu_marl.evaluation.metrics import SCORINGS, Interval, clustered, clusters_text, share_interval
 from iglu_marl.game.agent import add_counts
 
@@ -20,7 +19,7 @@ FORMAT, VERSION = "iglu_marl evaluation", 1
 BASELINE_BUILDERS = ("nothing", "random")
 """Builders that stand beside those of an evaluation: one that does nothing, and one that acts at random."""
 NO_ARCHITECT = "–"  # of the baselines, which hear nothing
-RECENT = ("iglu2022_f1", "iglu2022_corrected_f1", "best_f1")  # measures that logs of 0.3 lack
+RECENT = ("iglu2022_f1", "best_f1")  # measures that logs of 0.3 lack
 
 Row = dict[str, Any]
 
@@ -73,7 +72,6 @@ MEASURES: dict[str, Measure] = {
     "exact": _mean("exact", "exact"),
     "change_f1": _mean("F1 of changes", "change_f1"),
     "iglu2022_f1": _mean("F1 (iglu2022)", "iglu2022_f1"),
-    "iglu2022_corrected_f1": _mean("F1 (iglu2022-corrected)", "iglu2022_corrected_f1"),
     "best_f1": _mean("F1 at the best step (iglu2021)", "best_f1"),
     "precision": _mean("precision of the world", "precision"),
     "recall": _mean("recall of the world", "recall"),
@@ -100,15 +98,13 @@ class Evaluation:
     are percentile bootstraps over structures, and over tasks whose structure is unknown; all games of a structure or
     task are drawn together.
 
-    settings: settings of the evaluation. rows: one row per game. tasks: tasks of the evaluation. baselines: rows of
-    `BASELINE_BUILDERS`. scoring: chooses the headline measure, one of `SCORINGS`.
+    settings: settings of the evaluation. rows: one row per game. baselines: rows of `BASELINE_BUILDERS`.
+    scoring: chooses the headline measure, one of `SCORINGS`.
     """
 
     settings: dict[str, Any]
     rows: list[Row]
-    confidence: float = 0.95
     resamples: int = 1000
-    tasks: list[Task] = field(default_factory=list, repr=False)
     baselines: list[Row] = field(default_factory=list)
     scoring: str = "changes"
 
@@ -145,13 +141,12 @@ class Evaluation:
                 map(measure.above, rows),
                 map(measure.below, rows),
                 clusters,
-                confidence=self.confidence,
                 resamples=self.resamples,
                 rng=self.settings["seed"],
             )
             alike = made.value in (0.0, 1.0)  # resamples do not differ
             if alike and name in ("completed", "exact"):
-                made = share_interval(made.value, len(set(clusters)), confidence=self.confidence)
+                made = share_interval(made.value, len(set(clusters)))
             found[name] = made
         return found
 
@@ -227,7 +222,6 @@ class Evaluation:
             "format": FORMAT,
             "version": VERSION,
             "settings": self.settings,
-            "confidence": self.confidence,
             "scoring": self.scoring,
             "headline": self.headline,
             "intervals_over": self.clusters(),
@@ -247,7 +241,7 @@ class Evaluation:
         return report.markdown(self)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write evaluation.json, pairs.csv, games.csv, evaluation.md and evaluation.html; return the paths."""
+        """Write evaluation.json, pairs.csv, games.csv and evaluation.md; return the paths."""
         from iglu_marl.evaluation import report
 
         return report.write(self, Path(folder))

@@ -237,7 +237,6 @@ CHANGED: dict[str, Any] = {
     "spare": None,
     "seeds": 12,
     "sees_target": False,
-    "architects": {"train": ("scripted",)},
     "game": {"wrong_scale": 0.0},
     "measure": "f1",
     "table": (None, (0, 5, 5, 1)),

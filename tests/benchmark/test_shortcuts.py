@@ -1,4 +1,4 @@
-"""Players that ignore their task get what the table calls chance, and no more. No code of the audits is used."""
+"""What is held out: folds, mirror images, squares; and what a player that ignores its task gets."""
 
 from __future__ import annotations
 
@@ -8,23 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from iglu_marl.benchmark import find, levels
-from iglu_marl.benchmark.audits import read_audits
+from iglu_marl.benchmark import find
 from iglu_marl.benchmark.splits import content_key, some_of
-
-
-def test_chance_is_that_of_the_scored_split() -> None:
-    """Of splits that can be listed, counted here; of endless ones, no target is frequent."""
-    for level in levels():
-        if level.family in ("human", "team", "strangers"):
-            continue
-        chance = read_audits()[level.name].chance
-        source = level.tasks("test")
-        if hasattr(source, "__len__"):
-            targets = Counter(task.target_grid.tobytes() + task.start_grid.tobytes() for task in source)
-            assert chance == max(targets.values()) / len(source), level.name
-        else:
-            assert chance < 0.02, level.name
 
 
 def test_a_constant_player_of_a_ground_level_gets_one_in_726_of_all_runs() -> None:
@@ -33,8 +18,6 @@ def test_a_constant_player_of_a_ground_level_gets_one_in_726_of_all_runs() -> No
     tasks = [task for fold in range(6) for task in some_of(level.fold(fold).tasks("test"), 400)]
     counts = Counter(map(content_key, tasks))
     assert counts.most_common(1)[0][1] / len(tasks) < 0.01
-    known = read_audits()[level.name]
-    assert known.constant == known.chance / 6
 
 
 # ---------------------------------------------------------------------------------------------------------- folds

@@ -263,7 +263,7 @@ class Single:
     def reset(self, role: Role, seed: int | None) -> None:
         assert role is Role.BUILDER
         self.own, self.games = Listener("code"), 0
-        self.own.begin(1, seed or 0)
+        self.own.begin(1, 1000 + (seed or 0))  # else its choices are those of the game
 
     def act(self, observation: Seen) -> Any:
         assert observation["game"] == self.games
@@ -278,7 +278,7 @@ def test_a_result_has_its_controls_and_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "listener.json"
     result = run(
         "strangers-code-v2",
-        [Single, Listener],
+        [Single, Single],
         episodes=200,
         supervision=["agreed"],
         output=path,
@@ -307,6 +307,6 @@ def test_a_result_has_its_controls_and_is_replayed(tmp_path: Path) -> None:
 
 def test_what_cannot_be_measured() -> None:
     with pytest.raises(ConfigError, match="episodes is 25, expected a multiple of 10"):
-        run("strangers-code-v2", [Listener], episodes=25)
+        run("strangers-code-v2", [Single], episodes=25)
     with pytest.raises(AgentError, match="strangers-code-v2 is played by an agent that learns codes"):
         run("strangers-code-v2", ["scripted"], episodes=10)

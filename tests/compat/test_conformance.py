@@ -155,18 +155,9 @@ def test_the_tools_still_answer_as_recorded(tool: str) -> None:
 def test_public_programs_give_what_they_gave_with_the_tool() -> None:
     """`programs.json` was recorded with the checkouts of gridworld; other programs need their own checkouts."""
     recorded = json.loads(conformance.HERE.joinpath("programs.json").read_text("utf-8"))
-    assert recorded.keys() == set(conformance.OF_2022)
     assert conformance.run_script("programs.py", ["gridworld", "."]) == recorded["gridworld"]
     assert [len(recorded["iglu-2022-rl-baseline"][name]) for name in ("returns", "lengths")] == [60, 60]
     checkout = Path(os.environ.get("IGLU_MARL_CHECKOUTS", "none"), "iglu-2022-rl-baseline")
     if checkout.is_dir():
         words = [checkout.name, str(checkout)]
         assert conformance.run_script("programs.py", words) == recorded[checkout.name]
-
-
-@pytest.mark.skipif("IGLU_MARL_CHECKOUTS" not in os.environ, reason="no checkouts of the programs")
-@pytest.mark.parametrize("name", ["iglu-builder-baseline-rllib", "iglu-builder-baseline-dreamer"])
-def test_public_programs_of_2021_run(name: str) -> None:
-    checkout = Path(os.environ["IGLU_MARL_CHECKOUTS"], name)
-    found = conformance.run_script("programs.py", [name, str(checkout)])
-    assert found["test_submission.py"]["completion_rate"] == [0.6] * 3

@@ -79,5 +79,3 @@ def test_html_escapes_all_but_what_is_html() -> None:
     assert (
         html_table(table) == f"<table><thead><tr><th>&lt;a&gt;</th></tr></thead><tbody>{rows}</tbody></table>"
     )
-    shaded = html_table(SECOND._replace(shades=[[0.5]]))
-    assert '<td>1</td><td style="background:rgb(36 120 156/0.30)">2</td>' in shaded

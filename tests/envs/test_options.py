@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -10,12 +11,78 @@ import pytest
 from probing import IDS
 
 import iglu_marl
-from iglu_marl import ConfigError, GameConfig
+from iglu_marl import ConfigError, GameConfig, Task
 from iglu_marl.agents import ScriptedArchitect
-from iglu_marl.envs import GridworldEnv, SilentBuilderEnv
+from iglu_marl.envs import GridworldEnv, LiveGame, SilentBuilderEnv, VectorGame
 from iglu_marl.envs.language import make_language_goal
 
 PLAIN, VECTOR, SILENT, VISUAL = IDS
+FIELDS = {item.name for item in dataclasses.fields(GameConfig)}
+TEAM = {"architects", "builders", "sees", "hearers", "inventories"}
+OF_PAIRS = TEAM | {"rewards", "message_cost", "builder_can_ask"}
+OF_ARCHITECTS = {"turn_steps", "max_turns", "architect_sees", "max_message_length", "strict"}
+VALUES: dict[str, Any] = {  # other than the default
+    "tasks": Task("", [(0, -1, 0, 6)]), "controls": "continuous", "select_and_place": True, "chat": "tokens",
+    "vocabulary": 7, "max_message_length": 5, "dialog_length": 10, "strict": False, "turn_steps": 3,
+    "max_steps": 4, "max_turns": 2, "builder_can_ask": True, "architect_sees": ("grid",),
+    "builder_sees": ("compass", "hotbar"), "egocentric_radius": 2, "max_wrong_cells": 2, "right_scale": 3.0,
+    "wrong_scale": 0.25, "completion_reward": 10.0, "message_cost": 0.5, "step_cost": 0.125, "shaping": True,
+    "shaping_scale": 0.5, "rewards": "builder", "size_reward": True, "sparse_reward": True, "completion": "cover",
+    "shifts": "inside", "pov_size": (8, 12), "renderer": "painter", "render_mode": "ansi", "architects": 2,
+    "builders": 2, "sees": {"builder_0": "all"}, "hearers": {"architect_0": ()}, "inventories": {"builder_0": [3] * 6},
+}  # fmt: skip
+NEEDS: dict[str, dict[str, Any]] = {
+    "vocabulary": {"chat": "tokens"}, "egocentric_radius": {"builder_sees": ("egocentric",)},
+    "shaping_scale": {"shaping": True}, "pov_size": {"builder_sees": ("pov",)}, "renderer": {"builder_sees": ("pov",)},
+}  # fmt: skip
+
+
+class Silent:
+    """A live architect of any game."""
+
+    def reset(self, role: Any, seed: int | None) -> None:
+        pass
+
+    def act(self, observation: Any) -> str:
+        return ""
+
+    def close(self) -> None:
+        pass
+
+
+LIVE = {"architect": Silent()}
+TOKENS = {"chat": "tokens"}
+KINDS: list[
+    tuple[str, Any, dict[str, Any], set[str]]
+] = [  # name, environment, its options, what raises in it
+    ("raw_env", iglu_marl.raw_env, {}, set()),
+    ("parallel_env", iglu_marl.parallel_env, {}, {"turn_steps"}),
+    ("LiveGame", LiveGame, {}, {"turn_steps", "builder_can_ask", "shaping", "shaping_scale"}),
+    ("VectorGame", partial(VectorGame, 2), TOKENS, {"strict"}),
+    ("VectorGame, in turns", partial(VectorGame, 2), {**TOKENS, "turn_steps": 5}, TEAM | {"strict"}),
+    *((name, partial(gym.make, name), {}, OF_PAIRS | OF_ARCHITECTS) for name in IDS),
+    *((f"{name}, live", partial(gym.make, name), LIVE, OF_PAIRS) for name in IDS),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "base", "expected"), [kind[1:] for kind in KINDS], ids=[kind[0] for kind in KINDS]
+)
+def test_an_option_arrives_or_raises(make: Any, base: dict[str, Any], expected: set[str]) -> None:
+    assert VALUES.keys() == FIELDS
+    for name in FIELDS - {"max_wrong_cells"} - base.keys():  # which needs more
+        given = {**NEEDS.get(name, {}), name: VALUES[name]}
+        if name in expected:
+            with pytest.raises(ConfigError, match=r" is .*, expected"):
+                make(**base, **given)
+            continue
+        env = make(**{**base, **given})
+        assert name == "tasks" or getattr(env.unwrapped.config, name) == getattr(GameConfig(**given), name), (
+            name
+        )
+        env.close()
+
+
 ALONE = {"architect": ScriptedArchitect()}
 
 
@@ -29,7 +96,7 @@ ALONE = {"architect": ScriptedArchitect()}
         (make_language_goal, {"controls": "cells", "select_and_place": True}, "select_and_place"),
         # a keyword is given, whatever its value
         (GridworldEnv, {"turn_steps": 50}, "turn_steps"),
-        (GridworldEnv, {**ALONE, "builder_can_ask": False}, "builder_can_ask"),
+        (GridworldEnv, {**LIVE, "builder_can_ask": False}, "builder_can_ask"),
         (GridworldEnv, {"hearers": None}, "hearers"),
         (iglu_marl.parallel_env, {"turn_steps": 1}, "turn_steps"),
         # what another option has to allow

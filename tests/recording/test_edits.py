@@ -27,7 +27,6 @@ from iglu_marl import (
 )
 from iglu_marl.agents import RandomArchitect, RandomBuilder, ScriptedArchitect, ScriptedBuilder
 from iglu_marl.benchmark import find, make, run, verify
-from iglu_marl.benchmark.batches import judged_many
 from iglu_marl.benchmark.games import judged
 from iglu_marl.benchmark.results import checksum
 from iglu_marl.data.iglu.writer import EpisodeRecorder
@@ -239,31 +238,24 @@ def test_an_evaluation_refuses_edited_games(builder: Any, view: str, on_error: s
 
 def test_the_benchmark_refuses_edited_games() -> None:
     level = find("see-ground-v2")
-    env, many = make(level), make(level, num_envs=2)
-    (task,) = (level.tasks("train").sample(np.random.default_rng(0)),)
+    env = make(level)
 
     class Edits:
-        """Edits the world of its game, or of the second one."""
+        """Edits the world of its game."""
 
-        def __init__(self, *index: int) -> None:
-            self.index, self.done = index, False
-
-        def reset(self, role: Any, seed: int | None) -> None: ...
-
-        def begin(self, count: int, seed: int) -> None: ...
+        def reset(self, role: Any, seed: int | None) -> None:
+            self.done = False
 
         def act(self, observation: Any) -> Any:
             if not self.done:
-                (many if self.index else env).unwrapped.edit([(3, -1, 3, 1)], *self.index)
+                env.unwrapped.edit([(3, -1, 3, 1)])
             self.done = True
-            return np.zeros(2, np.int64) if self.index else 0
+            return 0
 
         def close(self) -> None: ...
 
     with pytest.raises(AgentError):
-        judged(level, env, {"builder": Edits()}, task, 0)
-    with pytest.raises(AgentError):
-        judged_many(level, many, None, Edits(1), [task, task], [0, 1])
+        judged(level, env, {"builder": Edits()}, level.tasks("train").sample(np.random.default_rng(0)), 0)
 
 
 @pytest.mark.parametrize("edit", ['"edit":[[3,-1,3,1]],', '"edit":[],'])
