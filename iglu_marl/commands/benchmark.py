@@ -17,11 +17,8 @@ from iglu_marl.core.tables import tables_as
 if TYPE_CHECKING:
     from iglu_marl.benchmark.audits import Audit
 
-Levels = Annotated[
-    list[str] | None,
-    Argument(help="Names of levels, or of families. Default: all.", autocompletion=opt.a_level),
-]
-Level = Annotated[str, Argument(help="The name of a level.", autocompletion=opt.a_level)]
+Levels = Annotated[list[str] | None, Argument(help="Names of levels, or of families. Default: all.")]
+Level = Annotated[str, Argument(help="The name of a level.")]
 
 
 def chosen_levels(names: list[str] | None) -> list[str]:

@@ -51,7 +51,6 @@ def show(
             "FILE:crop: fitted), a recording (.jsonl), a "
             "person's session (a world file, PACK/MEMBER, or a session of the Minecraft Dialogue Corpus), "
             f"or a dataset ({', '.join(CORPORA)}).",
-            autocompletion=opt.a_structure,
         ),
     ],
     output: Annotated[

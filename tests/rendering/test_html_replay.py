@@ -235,9 +235,7 @@ def test_show_and_demo_write_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     options = ["--controls", "flying", "--json"]
     shown = json.loads(run(app, ["show", "zigzag-fence", "-o", "replay.html", *options]).stdout)
     assert shown["completed"]
-    shown = json.loads(
-        run(app, ["demo", "--task", "zigzag-fence", *options, "--video-format", "none", "-o", "out"]).stdout
-    )
+    shown = json.loads(run(app, ["demo", "--task", "zigzag-fence", *options, "-o", "out"]).stdout)
     assert str(Path("out", "replay.html")) in shown["files"]
     assert page_data("out/replay.html") == page_data("replay.html")
 

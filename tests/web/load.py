@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import itertools
 import json
-import multiprocessing
 import os
 import resource
 import socket
@@ -40,13 +39,10 @@ def serve(folder: Path, games: int, seconds: float) -> None:
     import uvicorn
 
     from iglu_marl.web import ServerOptions, create_app
-    from iglu_marl.web.partners import PROCESSES
     from iglu_marl.web.warming import warm_up
 
     warm_up()
-    options = ServerOptions(
-        folder=folder, games_per_address=10_000, late_s=10.0, requests_per_s=10_000, processes=PROCESSES
-    )
+    options = ServerOptions(folder=folder, games_per_address=10_000, late_s=10.0, requests_per_s=10_000)
     app = create_app(options)
     late: list[float] = []
     config = uvicorn.Config(
@@ -74,18 +70,17 @@ def serve(folder: Path, games: int, seconds: float) -> None:
             await asyncio.sleep(0.2)
         await asyncio.sleep(SETTLE_S)
         late.clear()
-        children = [process.pid for process in multiprocessing.active_children()]
-        used, begun = [time.process_time(), sum(map(used_s, children))], time.monotonic()
+        used, begun = time.process_time(), time.monotonic()
         await asyncio.sleep(seconds)
         took = time.monotonic() - begun
-        own, beside = (time.process_time() - used[0]) / took, (sum(map(used_s, children)) - used[1]) / took
+        own = (time.process_time() - used) / took
         p50, p95, p99 = np.percentile(late or [np.nan], [50, 95, 99]) * 1000
         memory, each = memory_mb(), max(playing(), 1)
         print(
-            f"{playing()} games; {own:.2f} cores ({1000 * own / each:.1f} ms a second for each game), and {beside:.2f} "
-            f"of agents in {len(children)} processes; lateness ms p50 {p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, max "
+            f"{playing()} games; {own:.2f} cores ({1000 * own / each:.1f} ms a second for each game); "
+            f"lateness ms p50 {p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, max "
             f"{max(late, default=0) * 1000:.0f} in {len(late)} ticks; {memory:.0f} MB, {(memory - empty) / each:.2f} "
-            f"MB for each game, and {sum(map(memory_mb, children)):.0f} MB of agents; load {os.getloadavg()[0]:.1f}",
+            f"MB for each game; load {os.getloadavg()[0]:.1f}",
             flush=True,
         )
         server.should_exit = True
@@ -94,15 +89,9 @@ def serve(folder: Path, games: int, seconds: float) -> None:
     uvloop.run(run())
 
 
-def memory_mb(process: int | str = "self") -> float:
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+def memory_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
-
-
-def used_s(process: int) -> float:
-    """Return the CPU seconds of a process."""
-    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class Page(asyncio.Protocol):
