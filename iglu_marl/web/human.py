@@ -169,7 +169,7 @@ class _Page:
             other.notify("elsewhere")
             other.dismiss()
         room: Any = self
-        client = Client(room, self.player, Seat(self.player))
+        client = Client(room, Seat(self.player))
         for hands in self.hands.values():
             hands.forget()
         with self._changed:

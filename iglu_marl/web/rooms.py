@@ -61,9 +61,9 @@ _log = logging.getLogger("uvicorn.error")
 class Client:
     """One connection: the player whose view it has, and how far its page is up to date."""
 
-    def __init__(self, room: Room, player: Player, seat: Seat, page: str = "") -> None:
-        self.room, self.player, self.seat, self.page = room, player, seat, page
-        self.role = role_of(player)
+    def __init__(self, room: Room, seat: Seat, page: str = "") -> None:
+        self.room, self.player, self.seat, self.page = room, seat.player, seat, page
+        self.role = role_of(seat.player)
         self.builds = self.role == Role.BUILDER
         self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
         self.wake = asyncio.Event()
@@ -388,12 +388,12 @@ class Room:
 
     # -- people
 
-    def enter(self, player: Player, seat: Seat, page: str = "") -> Client:
+    def enter(self, seat: Seat, page: str = "") -> Client:
         """Add a person to a seat. An older connection of the seat is closed.
 
         page: the same for all connections of a tab.
         """
-        client = Client(self, player, seat, page)
+        client, player = Client(self, seat, page), seat.player
         event = "back" if seat.active_at > 0 else "joined"
         if (older := seat.client) is not None:
             if page and older.page == page:  # its end has not been noticed yet
@@ -618,7 +618,7 @@ class Rooms:
     def __init__(self, options: ServerOptions, thinking: Executor | None = None) -> None:
         self.options = options
         self.rooms: dict[str, Room] = {}
-        self._tokens: dict[str, tuple[Room, Player, Seat]] = {}
+        self._tokens: dict[str, tuple[Room, Seat]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
         self._thinking = thinking or threads()
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
@@ -685,9 +685,9 @@ class Rooms:
 
     def _open(self, room: Room) -> None:
         """Register the tokens of a room, and add it to the clock."""
-        for player, seat in room.seats.items():
+        for seat in room.seats.values():
             for token in filter(None, (seat.token, seat.invitation)):
-                self._tokens[token] = room, player, seat
+                self._tokens[token] = room, seat
         min(self._slots, key=len).append(room)
 
     async def resume(self) -> None:
@@ -753,9 +753,9 @@ class Rooms:
 
     def claim(self, invitation: str) -> str:
         """Take an invited seat, and return its new token. An invitation is valid once."""
-        room, player, seat = self._tokens.pop(invitation)
+        room, seat = self._tokens.pop(invitation)
         seat.invitation, seat.token = "", new_token()
-        self._tokens[seat.token] = room, player, seat
+        self._tokens[seat.token] = room, seat
         room.keep_seats()
         return seat.token
 
@@ -769,10 +769,10 @@ class Rooms:
         place = self._tokens.get(token)
         if place is None:
             return None
-        room, player, seat = place
+        room, seat = place
         if token == seat.invitation:
             self.claim(token)
-        return room.enter(player, seat, page)
+        return room.enter(seat, page)
 
     # -- how busy it is
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import itertools
 import json
 import os
@@ -21,16 +22,16 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import uvloop
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from iglu_marl.language import CellEdit, render
 
 PORT = 8791
 ADDRESS, HOST = ("127.0.0.1", PORT), f"127.0.0.1:{PORT}"
-TEXT, PING, PONG = 1, 9, 10  # kinds of frames
 PATIENCE_S, SETTLE_S = 180.0, 5.0  # until all games are played, and from there on until it is measured
 
 
@@ -94,72 +95,30 @@ def memory_mb() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-class Page(asyncio.Protocol):
-    """A minimal WebSocket client, since it shares the machine with the measured server."""
+HEARING: set[asyncio.Task[None]] = set()
 
-    def __init__(self, token: str, take: Callable[[bytes], None]) -> None:
-        self._token, self._take, self._rest = token, take, b""
-        self._joined, self.ended = asyncio.Event(), asyncio.Event()
 
-    @classmethod
-    async def open(cls, token: str, take: Callable[[bytes], None] = lambda text: None) -> Page:
-        """Join with a token. take: called with each message."""
-        loop = asyncio.get_running_loop()
-        _, page = await loop.create_connection(lambda: cls(token, take), *ADDRESS)
-        await page._joined.wait()
-        return page
+async def enter(token: str, take: Callable[[str], None] = lambda text: None) -> ClientConnection:
+    """Join with a token. take: called with each message."""
+    page = await connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None)  # type: ignore[arg-type]
+    await page.send(json.dumps({"t": "join", "token": token}))
 
-    def connection_made(self, transport: Any) -> None:
-        """Request a WebSocket."""
-        self._transport = transport
-        lines = ("GET /ws HTTP/1.1", f"Host: {HOST}", f"Origin: http://{HOST}", "Upgrade: websocket")
-        lines += ("Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " + "A" * 22 + "==")
-        transport.write("\r\n".join((*lines, "", "")).encode())
+    async def hear() -> None:
+        with contextlib.suppress(ConnectionClosed):
+            async for text in page:
+                take(str(text))
 
-    def connection_lost(self, error: Exception | None) -> None:
-        """Mark the connection as closed."""
-        self._joined.set()
-        self.ended.set()
-
-    def data_received(self, data: bytes) -> None:
-        """Split the data into messages."""
-        data = self._rest + data
-        if not self._joined.is_set():
-            head, found, data = data.partition(b"\r\n\r\n")
-            if not found:
-                self._rest = head
-                return
-            self._joined.set()
-            self.send({"t": "join", "token": self._token})
-        while len(data) > 1:
-            begin, size = 2, data[1]
-            if size > 125:
-                begin = 4 if size == 126 else 10
-                size = int.from_bytes(data[2:begin], "big")
-            if len(data) < max(begin, begin + size):
-                break
-            kind, text, data = data[0] & 15, data[begin : begin + size], data[begin + size :]
-            if kind == TEXT:
-                self._take(text)
-            elif kind == PING:
-                self._frame(PONG, text)
-        self._rest = data
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message."""
-        self._frame(TEXT, json.dumps(message).encode())
-
-    def _frame(self, kind: int, text: bytes) -> None:
-        size = bytes([len(text) | 128]) if len(text) < 126 else b"\xfe" + len(text).to_bytes(2, "big")
-        self._transport.write(bytes([kind | 128]) + size + bytes(4) + text)  # masked with zeros
+    HEARING.add(asyncio.create_task(hear()))
+    return page
 
 
 async def one_game(number: int, agent: bool, delays: list[tuple[float, float]]) -> None:
     """Play a game until the server ends. delays: list of (time, delay) of inputs."""
-    if agent and number % 2:
-        await explain(await asyncio.to_thread(begin, "scripted", "architect"), number)
-    else:
-        await walk(await asyncio.to_thread(begin, "scripted" if agent else "person"), number, delays)
+    with contextlib.suppress(ConnectionClosed):
+        if agent and number % 2:
+            await explain(await asyncio.to_thread(begin, "scripted", "architect"), number)
+        else:
+            await walk(await asyncio.to_thread(begin, "scripted" if agent else "person"), number, delays)
 
 
 async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> None:
@@ -167,38 +126,34 @@ async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> No
     sent: dict[int, float] = {}
     welcome = asyncio.get_running_loop().create_future()
 
-    def take(text: bytes) -> None:
+    def take(text: str) -> None:
         if not welcome.done():
             welcome.set_result(json.loads(text))
-        elif (found := text.find(b'"ack":')) > 0:
-            acknowledged = int(text[found + 6 : text.index(b",", found)])
+        elif (found := text.find('"ack":')) > 0:
+            acknowledged = int(text[found + 6 : text.index(",", found)])
             if (at := sent.pop(acknowledged, None)) is not None:
                 delays.append((time.monotonic(), time.monotonic() - at))
 
-    builder = await Page.open(token, take)
+    builder = await enter(token, take)
     if invitation := (await welcome)["invite"]:
-        await Page.open(invitation)
+        await enter(invitation)
     due = time.monotonic() + number % 20 / 400
     for count in itertools.count(1):
         due += 0.05
         await asyncio.sleep(max(0.0, due - time.monotonic()))
-        if builder.ended.is_set():
-            return
         sent[count] = time.monotonic()
         held = (1, 4, 2, 8)[count // 12 % 4]
-        builder.send({"t": "in", "n": count, "held": held, "events": [["turn", 3.3, 0]]})
+        await builder.send(json.dumps({"t": "in", "n": count, "held": held, "events": [["turn", 3.3, 0]]}))
 
 
 async def explain(token: str, number: int) -> None:
     """Play an architect that requests a block every few seconds."""
-    architect = await Page.open(token)
+    architect = await enter(token)
     await asyncio.sleep(4.0 * (number * 0.382 % 1.0))  # each at a time of its own
     for count in itertools.count():
         edit = CellEdit.between((count * 7 % 9 - 4, -1, count * 5 % 9 - 4), 0, 6)
-        architect.send({"t": "say", "text": render(edit)})
+        await architect.send(json.dumps({"t": "say", "text": render(edit)}))
         await asyncio.sleep(4.0)
-        if architect.ended.is_set():
-            return
 
 
 def begin(partner: str, role: str = "builder") -> str:
