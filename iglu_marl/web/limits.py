@@ -18,6 +18,8 @@ from iglu_marl.core.parsing import parse_json
 
 MESSAGE_BYTES = 4096  # of a message
 FORM_BYTES = 65_536  # of a form
+STRUCTURE_BYTES = 1 << 19  # of a request with a structure's file
+UNPACKED_BYTES = 1 << 21  # of such a file, unpacked
 POLICY, TOO_LARGE = 1008, 1009  # codes of closing a WebSocket
 MESSAGES_PER_S, MESSAGES_AT_ONCE = 40.0, 80.0  # a player sends 20 frames a second
 WORDS_PER_S, WORDS_AT_ONCE = 1.0, 6.0  # utterances
@@ -85,7 +87,7 @@ def same_origin(headers: Headers) -> bool:
     return origin is not None and urlsplit(origin).netloc == headers.get("host")
 
 
-async def json_of(request: Request) -> dict[str, Any] | Response:
+async def json_of(request: Request, limit: int = FORM_BYTES) -> dict[str, Any] | Response:
     """Return the JSON object that a page of this server has posted, or the response that refuses it."""
     if not same_origin(request.headers):
         return JSONResponse({"error": "Only pages of this server may send this request."}, 403)
@@ -93,7 +95,7 @@ async def json_of(request: Request) -> dict[str, Any] | Response:
     try:
         async for part in request.stream():
             body += part
-            if len(body) > FORM_BYTES:
+            if len(body) > limit:
                 return JSONResponse({"error": "The request is too large."}, 413)
     except ClientDisconnect:
         return JSONResponse({"error": "The request is incomplete."}, 400)  # nobody reads it

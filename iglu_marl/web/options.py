@@ -21,6 +21,7 @@ AGENTS: Mapping[Role, tuple[str, ...]] = {
 }
 
 PERSON = "person"  # in place of an agent's name
+READING = "scripted-llm"  # the builder "scripted" with a language model that reads
 
 # What the server writes to participants.
 LINK = "This link is unknown here. Please use the link that you received."

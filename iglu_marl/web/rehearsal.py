@@ -262,7 +262,7 @@ def run_rehearsal(
     """
     fallback = {role: _player_for(name) for role, name in study.fallback.items()}
     conditions = tuple(dataclasses.replace(one, partner=_player_for(one.partner)) for one in study.conditions)
-    study = dataclasses.replace(study, conditions=conditions, fallback=fallback)
+    study = dataclasses.replace(study, conditions=conditions, fallback=fallback, reader="grammar")
     names = {role: [fallback.get(role, PLAYER)] for role in Role}
     for one in conditions:
         names[one.other] += [one.partner] if one.partner != PERSON else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import dataclasses
 import importlib.resources
@@ -10,6 +11,7 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -24,6 +26,11 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.files import private_folder
 from iglu_marl.core.parsing import parse_json
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.planning import reason_impossible
+from iglu_marl.tasks.imported import fitted
+from iglu_marl.tasks.voxel_files import read_voxels
 from iglu_marl.web import admin
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
@@ -31,7 +38,9 @@ from iglu_marl.web.limits import (
     MESSAGES_AT_ONCE,
     MESSAGES_PER_S,
     POLICY,
+    STRUCTURE_BYTES,
     TOO_LARGE,
+    UNPACKED_BYTES,
     WORDS_AT_ONCE,
     WORDS_PER_S,
     Allowance,
@@ -43,6 +52,7 @@ from iglu_marl.web.limits import (
 from iglu_marl.web.locks import FileLock
 from iglu_marl.web.options import (
     PERSON,
+    READING,
     TOO_FAST,
     ServerOptions,
     shown_name,
@@ -170,6 +180,10 @@ def options_for(study: Study, options: ServerOptions) -> ServerOptions:
     """Return the options of a server that runs a study. Raises `ConfigError` if it cannot."""
     if options.team:
         raise ConfigError(f"the server's team is {options.team!r:.80}, expected none with a study")
+    if study.reader == "model":
+        builders = (*options.agents.get(Role.BUILDER, ()), READING)
+        agents = {**options.agents, Role.BUILDER: tuple(dict.fromkeys(builders))}
+        options = dataclasses.replace(options, agents=agents)
     study.check_against(options.tasks, options.agents)
     return dataclasses.replace(
         options,
@@ -268,9 +282,10 @@ async def health(request: Request) -> Response:
 async def begin(request: Request) -> Response:
     """Start a game: {"role", "partner", "task" (null: any)} -> {"token"} of the seat.
 
-    In a game of a team the role is an agent ("builder_1"), and partners are named by agent.
+    In a game of a team the role is an agent ("builder_1"), and partners are named by agent. With "file" (name and
+    content in base 64) the task is to build the structure of this file.
     """
-    if isinstance(asked := await json_of(request), Response):
+    if isinstance(asked := await json_of(request, STRUCTURE_BYTES), Response):
         return asked
     rooms: Rooms = request.app.state.rooms
     origin = address_of(request.scope)
@@ -278,16 +293,34 @@ async def begin(request: Request) -> Response:
         return JSONResponse({"error": refusal}, 503)
     try:
         role, partner, task = asked.get("role", ""), asked.get("partner", PERSON), asked.get("task")
+        own = await asyncio.to_thread(task_of_file, asked["file"]) if asked.get("file") else None
         names = partner.values() if isinstance(partner, dict) else [partner]
         if not all(isinstance(name, str) for name in (role, task or "", *names)):
             raise ConfigError("expected names of a role, of partners and of a task")
-        seat = await rooms.create(role, partner, task, origin)
+        seat = await rooms.create(role, partner, own or task, origin)
     except ConfigError as error:
         return JSONResponse({"error": str(error)[:300]}, 400)
     except IgluMarlError as error:  # an error of the server: logged, not shown
         _log.error("a game could not start: %s", error)
         return JSONResponse({"error": "The game could not start. Please try another."}, 500)
     return JSONResponse({"token": seat.token})
+
+
+def task_of_file(file: Any) -> Task:
+    """Return the task to build the structure of a file from a page. Raises `ConfigError` if it is unusable."""
+    try:
+        name, content = Path(file["name"]).name, base64.b64decode(file["content"], validate=True)
+        model = read_voxels(name, content=content, unpacked_limit=UNPACKED_BYTES)
+        task = Task("", fitted(model, "scale"), task_id=model.name[:40], ids="iglu")
+    except IgluMarlError as error:
+        raise ConfigError(f"The file cannot be used: {str(error)[:200]}") from None
+    except (ValueError, TypeError, KeyError):
+        raise ConfigError("The file cannot be used: a file with a name and content is expected") from None
+    worlds = Worlds(1)
+    worlds.spawn(0, task)
+    if reason := reason_impossible(worlds, "walking"):
+        raise ConfigError(f"Nobody can build {model.name!r:.40}: {reason:.200}")
+    return task
 
 
 async def connection(socket: WebSocket) -> None:

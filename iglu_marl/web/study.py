@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import read_file
-from iglu_marl.web.options import PERSON
+from iglu_marl.web.options import PERSON, READING
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -150,6 +150,8 @@ class Study:
     minutes: of a participant, from arrival to answers, 0 = no limit; game_minutes: of a game. idle_s: without input,
         after which a game ends; after half of it the page asks for a sign of life.
     examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
+    reader: what reads for the builder "scripted" of people who are architects, and of practice and `fallback`: the
+        "grammar", or a language "model" (the builder is "scripted-llm" then).
     least_s: seconds that a participant has to play before leaving a game or doing nothing any more. Otherwise the last
         stage is "left", with `left_code`.
     failed_checks: number of failed attention checks after which a participant is not counted, 0 = never. They get
@@ -182,6 +184,7 @@ class Study:
     order: Literal["listed", "latin"] = "listed"
     no_partner: Literal["agent", "wait", "dismiss"] = "agent"
     examples: Literal["agents", "always", "never"] = "agents"
+    reader: Literal["grammar", "model"] = "grammar"
     wait_s: float = 120.0
     fallback: Mapping[Role, str] = field(default_factory=lambda: dict.fromkeys(Role, "scripted"))
     drop_minutes: float = 60.0
@@ -205,7 +208,7 @@ class Study:
         for name in ("game_minutes", "idle_s", "wait_s", "drop_minutes"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
-        for name in ("pairing", "roles", "order", "no_partner", "examples", "links", "tutorial"):
+        for name in ("pairing", "roles", "order", "no_partner", "examples", "reader", "links", "tutorial"):
             known = get_args(get_type_hints(Study)[name])
             if getattr(self, name) not in known:
                 raise ConfigError(
@@ -245,6 +248,15 @@ class Study:
         ):
             if len(set(names)) < len(names):
                 raise ConfigError(f"a {what} of the study is there twice: {', '.join(names)}")
+        if self.reader == "model":
+            heard = Role.ARCHITECT, "scripted"
+            conditions = (
+                replace(one, partner=READING) if (one.role, one.partner) == heard else one
+                for one in self.conditions
+            )
+            object.__setattr__(self, "conditions", tuple(conditions))
+            if self.fallback.get(Role.BUILDER) == "scripted":
+                object.__setattr__(self, "fallback", {**self.fallback, Role.BUILDER: READING})
 
     @property
     def version(self) -> str:

@@ -101,6 +101,34 @@ def say(window: Browser, text: str) -> None:
     window.run("document.getElementById('talk').requestSubmit()")
 
 
+def test_a_file_that_is_dropped_on_the_lobby_is_built(window: Browser, address: str) -> None:
+    window.open(f"{address}/")
+    window.wait("return document.body.dataset.ready === 'yes'")
+    window.run("document.querySelector('input[value=architect]').click()")
+
+    def play(name: str, content: str) -> None:
+        window.run(
+            """const data = new DataTransfer();
+            data.items.add(new File([arguments[1]], arguments[0]));
+            document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));""",
+            name,
+            content,
+        )
+        window.wait(f"return document.getElementById('task').value === '{name}'")
+        window.run("document.getElementById('start').click()")
+
+    for name, content, error in (
+        ("empty.json", "[]", "no block"),
+        ("large.json", " " * 3_000_000, "too large"),
+    ):
+        play(name, content)
+        window.wait(f"return document.getElementById('trouble').textContent.includes('{error}')")
+    assert len(window.messages()) == 2  # of the browser, on the refused requests
+    play("mine.json", '[[0, 0, 0, "red"]]')
+    entered(window)
+    assert window.run("return play.state.facts.task") == "mine"
+
+
 def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: str, games: Path) -> None:
     """On a desk with mouse and keys, on a phone with words; what is typed is text whatever it looks like."""
     earlier = set(games.glob("*.jsonl"))  # of other tests

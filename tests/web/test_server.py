@@ -29,7 +29,7 @@ from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, create_app
 from iglu_marl.web.inputs import MOST_FRAMES, RemoteHands, read_frame
-from iglu_marl.web.limits import FORM_BYTES, MESSAGE_BYTES, Allowance, AllowanceByAddress
+from iglu_marl.web.limits import MESSAGE_BYTES, STRUCTURE_BYTES, Allowance, AllowanceByAddress
 from iglu_marl.web.partners import Partner
 from iglu_marl.web.rooms import Room, Rooms, check_agents, game_for
 
@@ -437,7 +437,7 @@ def test_nobody_moves_for_a_long_time(client: TestClient) -> None:
         ({"role": "builder", "partner": ["scripted"]}, 400),
         ({"role": "builder", "task": "../etc"}, 400),
         ([], 400),
-        ({"role": "builder", "partner": "x" * FORM_BYTES}, 413),
+        ({"role": "builder", "partner": "x" * STRUCTURE_BYTES}, 413),
     ],
 )
 def test_games_that_cannot_be(client: TestClient, body: Any, expected: int) -> None:

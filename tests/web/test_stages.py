@@ -18,9 +18,10 @@ from test_server import PLACE_RED, joined
 from test_study import ask, build_red, serving, to_the_game, until_stage, written
 from typer.testing import CliRunner
 
-from iglu_marl import Role
+from iglu_marl import ConfigError
 from iglu_marl.cli import app as command
 from iglu_marl.web import store as db
+from iglu_marl.web.rooms import check_agents
 from iglu_marl.web.study import read_study
 
 STAGES = """
@@ -210,15 +211,21 @@ def test_agents_can_look_like_people(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("reader", "builder"), [("grammar", "scripted"), ("model", "scripted-llm")])
-def test_the_tables_have_what_reads_an_architects_words(
+def test_a_study_says_what_reads_an_architects_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str, builder: str
 ) -> None:
-    text = ONE.replace("least_s = 0", f'practice = ["one-red"]\nfallback = {{builder = "{builder}"}}')
-    study = written(tmp_path, text + f'role = "architect"\npartner = "{builder}"\n')
+    keys = f'reader = "{reader}"\npractice = ["one-red"]'
+    study = written(tmp_path, ONE.replace("least_s = 0", keys) + 'role = "architect"\n')
+    monkeypatch.delenv("IGLU_MARL_LLM_MODEL", raising=False)
+    if reader == "model":
+        with (
+            serving(study, tmp_path / "none") as client,
+            pytest.raises(ConfigError, match="IGLU_MARL_LLM_MODEL"),
+        ):
+            check_agents(client.app.state.options)
     monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
     monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
-    agents = {role: ("scripted", *([builder] if role == Role.BUILDER else [])) for role in Role}
-    with serving(study, tmp_path / "games", agents=agents) as client:
+    with serving(study, tmp_path / "games") as client:
         token = to_the_game(client, "P1")
         for number in range(2):  # practice, and a game
             with joined(client, ask(client, "game", token=token)["play"]) as player:
@@ -242,6 +249,7 @@ def test_the_tables_have_what_reads_an_architects_words(
         (("least_s = 0", "quiz_tries = 0"), "1 or more"),
         (("least_s = 0", 'links = "secret"'), "links"),
         (("least_s = 0", 'consent = "nothing.md"'), "nothing.md"),
+        (("least_s = 0", 'reader = "rules"'), "'grammar' or 'model'"),
     ],
 )
 def test_files_with_impossible_stages(tmp_path: Path, change: tuple[str, str], expected: str) -> None:

@@ -118,11 +118,11 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 @contextmanager
-def serving(study: Path, folder: Path, url: str | None = None, **more: Any) -> Iterator[TestClient]:
+def serving(study: Path, folder: Path, url: str | None = None) -> Iterator[TestClient]:
     folder.mkdir(exist_ok=True)
     store = Store(url or f"sqlite:///{folder / 'studies.db'}")
     tasks = {"one-red": RED, "one-blue": BLUE}
-    options = ServerOptions(folder=folder, tasks=tasks, hosts=("testserver",), requests_per_s=10_000, **more)
+    options = ServerOptions(folder=folder, tasks=tasks, hosts=("testserver",), requests_per_s=10_000)
     with TestClient(create_app(options, Sessions(read_study(study), store))) as client:
         yield client
 

@@ -40,10 +40,10 @@ function showSeats() {
 }
 /** What is asked of the server: the own role, and who plays the others. */
 function asked() {
-  const task = $("task").value || null;
-  if (!isTeam()) return {role: roleOf(), partner: $("partner").value, task};
+  const {value, file} = $("task").selectedOptions[0], task = file ? {file} : {task: value || null};
+  if (!isTeam()) return {role: roleOf(), partner: $("partner").value, ...task};
   const role = document.querySelector("input[name=seat]:checked").value;
-  return {role, partner: Object.fromEntries([...document.querySelectorAll("#seats select")].map((one) => [one.name, one.value])), task};
+  return {role, partner: Object.fromEntries([...document.querySelectorAll("#seats select")].map((one) => [one.name, one.value])), ...task};
 }
 function showManner() {
   const name = $("partner").value;
@@ -60,6 +60,22 @@ async function begin(event) {
     $("trouble").textContent = error.message;
   }
   $("start").disabled = false;
+}
+
+/** Offer the structure of a file as the task. */
+function bring(file) {
+  if (!file) return;
+  const reader = new FileReader();
+  reader.onload = () => {
+    const content = reader.result.slice(reader.result.indexOf(",") + 1);
+    $("task").querySelector(".own")?.remove();
+    $("task").append(make("option", {
+      className: "own", value: file.name, textContent: `Your file: ${file.name}`, selected: true,
+      file: {name: file.name, content},
+    }));
+  };
+  reader.onerror = () => { $("trouble").textContent = `${file.name} cannot be read.`; };
+  reader.readAsDataURL(file);
 }
 
 /** A small rotating structure, as decoration. */
@@ -89,6 +105,10 @@ $("task").append(make("option", {value: "", textContent: "Any"}), ...tasks);
 for (const radio of document.querySelectorAll("input[name=role]")) radio.addEventListener("change", showPartners);
 $("partner").addEventListener("change", showManner);
 $("choice").addEventListener("submit", begin);
+$("bring").addEventListener("click", (event) => { event.preventDefault(); $("file").click(); });
+$("file").addEventListener("change", () => bring($("file").files[0]));
+addEventListener("dragover", (event) => event.preventDefault());
+addEventListener("drop", (event) => { event.preventDefault(); bring(event.dataTransfer.files[0]); });
 showPartners();
 if (isTeam()) showSeats();
 decorate();
