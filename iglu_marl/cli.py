@@ -14,7 +14,6 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
-from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,7 +48,7 @@ from iglu_marl.commands.serve import serve
 from iglu_marl.commands.serve_openenv import serve_openenv
 from iglu_marl.commands.show import show
 from iglu_marl.commands.tasks import tasks
-from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.errors import IgluMarlError
 from iglu_marl.core.files import error_reason, usable_path
 
 PANELS = {
@@ -60,14 +59,6 @@ PANELS = {
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
-def _is_flag(param: Any) -> bool:
-    return getattr(param, "is_flag", False)  # arguments have none
-
-
-def _names(param: Any) -> list[str]:
-    return [*param.opts, *param.secondary_opts]
-
-
 class _WithoutFlagTypes:
     """A command or group whose help shows no `<bool>` beside its flags: they take no value."""
 
@@ -75,31 +66,13 @@ class _WithoutFlagTypes:
         """Return the parameters of Typer."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command or group beside it
         for param in params:
-            if _is_flag(param):
+            if getattr(param, "is_flag", False):  # arguments have none
                 param.metavar = ""
         return params
 
 
 class _Command(_WithoutFlagTypes, TyperCommand):
-    """A command that explains a value after a flag."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse. Raises `ConfigError` for `--json true` and `--json=true`."""
-        flags = {name: param for param in self.params if _is_flag(param) for name in _names(param)}
-        takes_arguments = any(param.param_type_name == "argument" for param in self.params)
-        for word, following in zip_longest(args, args[1:], fillvalue="--"):
-            name, equals, value = word.partition("=")
-            if name not in flags:
-                continue
-            if not equals and not following.startswith("-"):
-                # Where a command takes arguments, another word can be one of them.
-                value = following if not takes_arguments or following.lower() in ("true", "false") else ""
-            if equals or value:
-                others = "".join(f", or use {other}" for other in _names(flags[name]) if other != name)
-                raise ConfigError(
-                    f"{name} takes no value, but {value!r} follows it; leave the value out{others}"
-                )
-        return super().parse_args(ctx, args)
+    """A command."""
 
 
 class _Group(_WithoutFlagTypes, TyperGroup):
@@ -198,7 +171,6 @@ _add_group(
 _add_group(
     "study",
     "Follow a study with people in the browser, and export its data.",
-    texts=study.texts,
     links=study.links,
     rehearse=study.rehearse,
     status=study.status,

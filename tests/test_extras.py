@@ -71,7 +71,7 @@ HIDDEN = [
     ),
 ]
 WITHOUT = (
-    "demo --output demo --video-format gif",
+    "demo --output demo",
     "tasks --pictures pictures",
     "agents",
     "record games.jsonl --task bridge",

@@ -52,7 +52,6 @@ NOT_RUN = {
 # Options that come after the documented ones, and so win over them.
 SHORTER = {
     "iglu-marl evaluate": "--count 1 --max-steps 40 --processes 1",
-    "iglu-marl demo": "--video-format none",
     "iglu-marl record": "--max-steps 40",
     "iglu-marl benchmark run": "--episodes 1",
     "iglu-marl llm export generated": "--count 4",

@@ -9,19 +9,13 @@ from rich import box
 from rich.table import Column, Table
 from typer import Option
 
-from iglu_marl.commands.options import Json, completed_from, expect_one_of
+from iglu_marl.commands.options import Json, expect_one_of
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.dialogue import Role
 
 
 def agents(
-    role: Annotated[
-        str | None,
-        Option(
-            help="Role, architect or builder. Default: both.",
-            autocompletion=completed_from(lambda: [role.value for role in Role]),
-        ),
-    ] = None,
+    role: Annotated[str | None, Option(help="Role, architect or builder. Default: both.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the agents that --architect, --builder and --partner accept, with the scores of trained ones.

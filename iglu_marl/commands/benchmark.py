@@ -14,11 +14,8 @@ from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import stoppable, text_console
 from iglu_marl.core.tables import tables_as
 
-Levels = Annotated[
-    list[str] | None,
-    Argument(help="Names of levels, or of families. Default: all.", autocompletion=opt.a_level),
-]
-Level = Annotated[str, Argument(help="The name of a level.", autocompletion=opt.a_level)]
+Levels = Annotated[list[str] | None, Argument(help="Names of levels, or of families. Default: all.")]
+Level = Annotated[str, Argument(help="The name of a level.")]
 
 
 def chosen_levels(names: list[str] | None) -> list[str]:

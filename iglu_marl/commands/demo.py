@@ -12,10 +12,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from iglu_marl.commands import options as opt
-from iglu_marl.commands.options import Data, Json, Seed, TaskId, choice, output_folder
+from iglu_marl.commands.options import Data, Json, Seed, TaskId, output_folder
 from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.extras import extra
 from iglu_marl.core.files import made_folder, write_text
 
 if TYPE_CHECKING:
@@ -41,10 +40,9 @@ def demo(
     controls: opt.Controls = None,
     max_steps: Annotated[int | None, opt.steps_of_game(MAX_STEPS)] = None,
     seed: Seed = 0,
-    output: Annotated[Path, output_folder("Folder for pictures, replay page, transcript and videos.")] = Path(
+    output: Annotated[Path, output_folder("Folder for pictures, replay page and transcript.")] = Path(
         "iglu-marl-demo"
     ),
-    video_format: Annotated[str, choice("mp4", "gif", "both", "none", about="videos to write")] = "none",
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
@@ -54,13 +52,10 @@ def demo(
 
     With --team division, two builders who hold different colors build it. Exit code 1 if incomplete.
 
-    Examples: iglu-marl demo; iglu-marl demo --team division; iglu-marl demo --task crane --video-format gif
+    Examples: iglu-marl demo; iglu-marl demo --team division; iglu-marl demo --task crane --seed 3
     """
     from iglu_marl.commands.task_selection import choose_task
 
-    if video_format in ("mp4", "both"):  # it says what is missing before the game
-        with extra("video"):
-            import imageio_ffmpeg  # noqa: F401
     game = opt.game_of_team(team, architects, builders)
     loading = False if as_json else None
     chosen = choose_task(tasks, data, task, seed, own=game.get("tasks"), progress=loading)
@@ -71,7 +66,7 @@ def demo(
         env, agents = game_of(chosen, controls, architect, builder, max_steps, game)
         trajectory, watcher, reason = _played_game(env, agents, chosen, seed, console, progress)
         more = {"team": watcher.tally.counts} if env.unwrapped.config.is_team else {}
-        for file in save(output, video_format, trajectory, watcher.moments, progress):
+        for file in save(output, trajectory, watcher.moments):
             files.append(file)
             if file.suffix == ".html":
                 console.print(f"Watch it: open {file.resolve()} in a browser")
@@ -106,10 +101,8 @@ class _Watcher:
         self.moments(env)
 
 
-def save(
-    output: Path, video: str, game: Trajectory, moments: GameMoments, progress: Progress
-) -> Iterator[Path]:
-    """Write pictures, transcript, page and videos into the output folder; yield each file."""
+def save(output: Path, game: Trajectory, moments: GameMoments) -> Iterator[Path]:
+    """Write pictures, transcript and page into the output folder; yield each file."""
     from iglu_marl.rendering import composed_frame, write_png
 
     made_folder(output)
@@ -117,8 +110,6 @@ def save(
     yield moments.write(output / "demo.png")
     yield write_text(output / "dialogue.txt", game.dialogue.text + "\n")
     yield moments.write(output / "replay.html", game.task.task_id)
-    for kind in {"both": ("mp4", "gif"), "none": ()}.get(video, (video,)):
-        yield moments.write(output / f"demo.{kind}", progress=progress)
 
 
 def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:
@@ -166,8 +157,6 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
         console.print(f"It could not be completed: {facts['impossible']}")
     names = ", ".join(Path(name).name for name in facts["files"])
     console.print(f"Saved in {output.resolve()}: {names}")
-    if not any(name.endswith((".mp4", ".gif")) for name in facts["files"]):
-        console.print("To write a video: iglu-marl demo --video-format mp4 (or gif)")
 
 
 # ------------------------------------------------------------------------------------------------------- games

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from rich import box
 from rich.table import Column, Table
@@ -26,15 +26,14 @@ def _unique(names: list[str] | None) -> list[str] | None:
     return names and list(dict.fromkeys(names))
 
 
-def _agent_names(completion: opt.Completion) -> Any:
-    return Option(
-        help="Agent, by name or FILE.py:Class; may be repeated.", callback=_unique, autocompletion=completion
-    )
+AgentNames = Annotated[
+    list[str] | None, Option(help="Agent, by name or FILE.py:Class; may be repeated.", callback=_unique)
+]
 
 
 def evaluate(
-    architect: Annotated[list[str] | None, _agent_names(opt.an_architect)] = None,
-    builder: Annotated[list[str] | None, _agent_names(opt.a_builder)] = None,
+    architect: AgentNames = None,
+    builder: AgentNames = None,
     team: opt.Team = None,
     architects: opt.Architects = None,
     builders: opt.Builders = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import keyword
 import re
 import sys
@@ -48,10 +47,10 @@ def new(
     for path in [output / name, *texts]:
         if usable_path(path, ConfigError).exists():
             raise ConfigError(f"{path} exists; choose another NAME or another folder (--output)")
-    for path, text in texts.items():
-        if hidden := _module(path.stem, output) or _imported_as(class_name, text):
+    for path in texts:
+        if path.stem in {*sys.stdlib_module_names, "conftest"} or find_spec(path.stem) is not None:
             raise ConfigError(
-                f"NAME is {name!r}, which would hide {hidden}; choose another, such as my_{name}"
+                f"NAME is {name!r}, which would hide the module {path.stem}; choose another, such as my_{name}"
             )
     made_folder(output)
     for path, text in texts.items():
@@ -64,27 +63,3 @@ def new(
     console.print(f"Score it:  {SCORED[kind].format(place=place)}")
     if kind != "task-source":
         console.print(f"Watch it:  iglu-marl demo --{kind} {place}")
-
-
-def _module(name: str, folder: Path) -> str:
-    """Return what a module of this name hides from other files in the folder, or "". Its own files do not count."""
-    if name in {*sys.stdlib_module_names, "test"}:
-        return f"Python's module {name}"
-    if name == "conftest":
-        return "the settings of pytest"
-    spec = find_spec(name)
-    if spec is None:
-        return ""
-    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
-    here = {folder.resolve(), Path.cwd()}
-    if all(here.intersection(Path(place).resolve().parents[:1]) for place in places):
-        return ""
-    return f"the installed {name} ({places[0]})"
-
-
-def _imported_as(name: str, text: str) -> str:
-    """Return the import of a file that a class of this name replaces, or ""."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
-            return f"{node.module}.{name} in it"
-    return ""

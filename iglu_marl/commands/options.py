@@ -12,7 +12,7 @@ import math
 import os
 import pkgutil
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,54 +119,12 @@ def in_options(message: str, command: Callable[..., Any]) -> str:
     return re.sub(r"\b(\w+)=([^\s,;()]+)|^(\w+)(?= is )", option, message)
 
 
-# ------------------------------------------------------------------------------------------------- completion
-
-Completion = Callable[[str], list[str]]
-
-
-def completed_from(names: Callable[[], Iterable[str]]) -> Completion:
-    """Return the completion of a name for a shell. The names are looked up on use."""
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names() if name.startswith(incomplete)]
-
-    return complete
-
-
-def _agents(*roles: Role) -> Completion:
-    def names() -> Iterable[str]:
-        from iglu_marl.agents.registry import known
-
-        return dict.fromkeys(name for role in roles for name in sorted(known(role)))
-
-    return completed_from(names)
-
-
-def _structures() -> Iterable[str]:
-    from iglu_marl.tasks import BundledTasks
-
-    return BundledTasks().tasks
-
-
-def _levels() -> Iterable[str]:
-    from iglu_marl import benchmark
-
-    return (level.name for level in benchmark.levels())
-
-
-an_architect, a_builder, an_agent = _agents(Role.ARCHITECT), _agents(Role.BUILDER), _agents(*Role)
-a_structure, a_level = completed_from(_structures), completed_from(_levels)
-
 # ----------------------------------------------------------------------------------------------------- options
 
 
 def choice(*names: str, about: str = "") -> Any:
     """Return an option whose value is one of a few names, which its help lists."""
-    return Option(
-        help=_any_of(names) + (about and f": {about}"),
-        callback=one_of(*names),
-        autocompletion=completed_from(lambda: names),
-    )
+    return Option(help=_any_of(names) + (about and f": {about}"), callback=one_of(*names))
 
 
 def integer(least: int, about: str) -> Any:
@@ -205,7 +163,6 @@ TableForm = Annotated[
         "--format",
         help=f"Print only the tables, as {_any_of(TABLE_FORMS)}.",
         callback=one_of(*TABLE_FORMS),
-        autocompletion=completed_from(lambda: TABLE_FORMS),
     ),
 ]
 Seed = Annotated[int, integer(0, "Seed of all randomness.")]
@@ -218,15 +175,12 @@ def task_source(default: str) -> Any:
         "--task-source",
         help="Tasks: bundled, turns, random, iglu-singleturn, iglu-multiturn, mdc (also NAME:test), a file of "
         f"structures (.json, .vox, .schem, .nbt, .litematic, .npy), FILE.py:Class or module:Class. Default: {default}.",
-        autocompletion=completed_from(lambda: pkgutil.resolve_name("iglu_marl.tasks.named:NAMES")),
     )
 
 
 TaskSource = Annotated[str | None, task_source("bundled")]
 GameTasks = Annotated[str | None, task_source("those of the team, else bundled")]
-TaskId = Annotated[
-    str | None, Option(help="Task, by key or id. Default: chosen by the seed.", autocompletion=a_structure)
-]
+TaskId = Annotated[str | None, Option(help="Task, by key or id. Default: chosen by the seed.")]
 Data = Annotated[
     Path | None, Option(help="Minecraft Dialogue Corpus (zip or folder), with structures such as C7.")
 ]
@@ -250,11 +204,7 @@ Database = Annotated[
 AS_TRAINED = "Default: that of the trained agent, else"
 Controls = Annotated[
     str | None,
-    Option(
-        help=f"Action encoding of the builder. {AS_TRAINED} walking.",
-        callback=known_controls,
-        autocompletion=completed_from(lambda: pkgutil.resolve_name("iglu_marl.core.controls:ALL_CONTROLS")),
-    ),
+    Option(help=f"Action encoding of the builder. {AS_TRAINED} walking.", callback=known_controls),
 ]
 Team = Annotated[str | None, choice(*TEAMS, about="game of a team, by name")]
 Architects = Annotated[int | None, integer(0, "Number of architects. Default: that of the team, else 1.")]
@@ -266,7 +216,6 @@ Api = Annotated[
         "--api",
         help="PettingZoo API of the games: aec or parallel.",
         callback=one_of("aec", "parallel"),
-        autocompletion=completed_from(lambda: ("aec", "parallel")),
     ),
 ]
 TextView = Annotated[str, choice("layers", "coordinates", about="form of the world in the prompts")]
@@ -376,7 +325,7 @@ Concurrency = Annotated[
 def agent_name(role: Role, about: str) -> Any:
     """Return an option whose value is the name of an agent."""
     check = _check(lambda option, value: expect_agent(option, value, role))
-    return Option(help=about, callback=check, autocompletion=_agents(role))
+    return Option(help=about, callback=check)
 
 
 Architect = Annotated[str, agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")]

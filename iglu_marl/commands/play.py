@@ -1,8 +1,8 @@
-"""`iglu-marl play`: play or watch a game in the browser, or build in a window."""
+"""`iglu-marl play`: play a game in the browser, or build in a window."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,12 +24,8 @@ MINUTES = 120.0  # maximum length of a game
 def play(
     role: Annotated[str, opt.choice("builder", "architect", about="your role")] = "builder",
     partner: Annotated[
-        str,
-        Option(help="The other agents, by name; person: a person, by a link.", autocompletion=opt.an_agent),
+        str, Option(help="The other agents, by name; person: a person, by a link.")
     ] = "scripted",
-    watch: Annotated[bool, Option("--watch", help="Watch agents play: --architect and --builder.")] = False,
-    architect: opt.Architect = "scripted",
-    builder: opt.Builder = "scripted",
     team: opt.Team = None,
     seat: Annotated[
         str | None, Option(help="Your seat in a team, such as builder_1. Default: the first of your role.")
@@ -59,34 +55,25 @@ def play(
     folder: opt.GamesFolder = FOLDER,
     as_json: opt.Json = False,
 ) -> bool:
-    """Play in the browser with agents or people, or watch agents play. Every game is recorded.
+    """Play in the browser with agents or people. Every game is recorded.
 
     Ctrl+C ends it. Exit code 1 if a game ended with an incomplete structure. In a window, you build what an architect
     describes.
 
-    Examples: iglu-marl play --role architect; iglu-marl play --watch --builder hasty; iglu-marl play --window
+    Examples: iglu-marl play --role architect; iglu-marl play --team craft; iglu-marl play --window
     """
-    if watch:
-        none = "none with --watch: --architect and --builder play"
-        opt.expect("--role", role, role == "builder", none)
-        opt.expect("--partner", partner, partner == "scripted", none)
-        opt.expect("--seat", seat, seat is None, none)
-    else:
-        for name, value in (("--architect", architect), ("--builder", builder)):
-            opt.expect(name, value, value == "scripted", "--partner PARTNER, or --watch")
     if window is None:
         window = find_spec("starlette") is None and find_spec("pygame") is not None
     if window:
         opt.expect("--window", True, role == "builder", "--role builder: an architect plays in the browser")
-        opt.expect("--window", True, not (watch or team), "no --watch and no --team: they are in the browser")
+        opt.expect("--window", True, not team, "no --team: it is in the browser")
         opt.expect("--port", port, port == 0, "none: a window has no port")
-        facts = [_in_window(partner, tasks, data, task, controls, seed, folder)]
+        facts = _in_window(partner, tasks, data, task, controls, seed, folder)
     else:
         opt.expect("--controls", controls, controls == "human-level", "human-level; others need --window")
-        agents = {Role.ARCHITECT: architect, Role.BUILDER: builder}
         opt.expect("--seat", seat, seat is None or team is not None, "a seat of a --team")
-        player = None if watch else seat or (role if team is None else f"{role}_0")
-        facts = _in_browser(player, partner, agents, team, tasks, data, task, seed, port, folder, as_json)
+        player = seat or (role if team is None else f"{role}_0")
+        facts = _in_browser(player, partner, team, tasks, data, task, seed, port, folder, as_json)
     if not print_json(as_json, facts):
         print_games(facts)
     return all(game["completed"] for game in facts)
@@ -103,9 +90,8 @@ def print_games(games: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _in_browser(
-    player: str | None,
+    player: str,
     partner: str,
-    agents: Mapping[Role, str],
     team: str | None,
     tasks: str | None,
     data: Path | None,
@@ -117,26 +103,23 @@ def _in_browser(
 ) -> list[dict[str, Any]]:
     """Serve games in the browser until Ctrl+C, and return the facts of those that ended.
 
-    player: role or seat of the person; None: a spectator.
+    player: role or seat of the person.
     """
     from iglu_marl.commands.task_selection import choose_session, chosen_name, tasks_of_game
 
     with extra("web"):
         from iglu_marl.web import ServerOptions, create_app
-        from iglu_marl.web.gallery import facts_of
         from iglu_marl.web.options import AGENTS, PERSON
-        from iglu_marl.web.partners import PROCESSES
         from iglu_marl.web.rooms import check_agents
         from iglu_marl.web.serving import Server, listen, open_page
         from iglu_marl.web.warming import warm_up
     game = {} if team is None else team_options(team, {})
-    if partner == "replay" and player is not None:
+    if partner == "replay":
         session = choose_session(tasks, data, task, seed)
         structures = {str(session.task_id): session[0]}
     else:
         structures = tasks_of_game(game, tasks, data)
-    if player is not None:
-        agents = {role: partner for role in Role if game or role != player}
+    agents = {role: partner for role in Role if game or role != player}
     offered = {
         role: tuple(dict.fromkeys((agents[role], *(() if game else AGENTS[role]))))
         if agents.get(role, PERSON) != PERSON
@@ -149,10 +132,8 @@ def _in_browser(
         agents=offered,
         team=game,
         minutes=MINUTES,
-        processes=PROCESSES,
-        gallery=True,
     )
-    if player is not None and game:
+    if game:
         opt.expect_one_of("--seat", player, options.config.agents)
     name = chosen_name(structures, task if partner != "replay" else None, seed)
     app = create_app(options)
@@ -163,10 +144,7 @@ def _in_browser(
 
         async def begin() -> None:
             rooms = app.state.rooms
-            if player is None:
-                token = await rooms.show(agents, name, seed)
-            else:
-                token = (await rooms.create(player, partner, name, seed=seed)).token
+            token = (await rooms.create(player, partner, name, seed=seed)).token
             page = f"{address}/play#{token}"
             opened = open_page(page)
             console.print(f"{'Play' if opened else 'Open this page in a browser to play'}: {page}")
@@ -176,8 +154,23 @@ def _in_browser(
         warm_up()
         check_agents(options)
         Server(app, options, on_start=begin).serve_at(bound)
-    ended = ((path, facts_of(path)) for path in sorted(set(folder.glob("*.jsonl")) - before))
-    return [{**facts, "recording": str(path)} for path, facts in ended if facts is not None]
+    return [facts for path in sorted(set(folder.glob("*.jsonl")) - before) for facts in _facts_of(path)]
+
+
+def _facts_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the facts of a recorded game, if it is over and has moves."""
+    from iglu_marl.recording import read_recording
+
+    recording = read_recording(path)[-1]
+    if (end := recording.end) is not None and recording.moves:
+        yield {
+            "task": recording.task.task_id,
+            "completed": bool(end["terminated"]),
+            "right": int(end["intersection"]),
+            "blocks": int(end["target_blocks"]),
+            "seconds": len(recording.moves) // 20,
+            "recording": str(path),
+        }
 
 
 def _in_window(
@@ -188,7 +181,7 @@ def _in_window(
     controls: str,
     seed: int,
     folder: Path,
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:
     """Let a person build in a window, and return the facts of the game."""
     from iglu_marl.agents.registry import game_options, partner_for
     from iglu_marl.commands.task_selection import choose_session, choose_task
@@ -230,12 +223,4 @@ def _in_window(
     finally:
         for agent in agents.values():
             agent.close()
-    worlds = env.episode.worlds
-    return {
-        "task": chosen.task_id,
-        "completed": bool(worlds.terminated[0]),
-        "right": int(worlds.best[0]),
-        "blocks": int(worlds.target_blocks[0]),
-        "seconds": int(worlds.steps[0]) // 20,
-        "recording": str(path),
-    }
+    return [*_facts_of(path)]

@@ -11,9 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import rich.table
-from rich import box
-from rich.table import Column
 from typer import Option
 
 from iglu_marl.commands import options as opt
@@ -139,8 +136,7 @@ def predict(
     elif form:
         print(tables_as(form, tables(results)))
     else:
-        for table in tables(results):
-            console.print(in_terminal(table))
+        console.print(*tables_as("markdown", tables(results)).split("\n"), sep="\n")
         if text := left_out_text(left_out):
             console.print(f"Samples {text}")
         for name, result in results.items():
@@ -253,17 +249,3 @@ def tables(results: dict[str, Predictions]) -> list[Table]:
         ),
         Table(["builder", *kinds], actions, "Net actions: precision, recall, and F1 of parts"),
     ]
-
-
-def in_terminal(table: Table) -> rich.table.Table:
-    """Return a table as a terminal shows it."""
-    shown = rich.table.Table(
-        *(Column(title, overflow="fold") for title in table.head),
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        title=table.title,
-        caption="; ".join(table.notes) or None,
-    )
-    for row in table.rows:
-        shown.add_row(*map(printable, row))
-    return shown

@@ -44,7 +44,6 @@ def serve(
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
-    replace: Annotated[bool, Option("--replace", help="Let an agent replace a person who leaves.")] = False,
     wait: Annotated[
         float, Option(help="Seconds to wait for a person who left.", callback=opt.positive)
     ] = 60.0,
@@ -66,9 +65,6 @@ def serve(
         list[str] | None,
         Option(metavar="NAME=NUMBER", help=f"Limit of the server; may be repeated: {', '.join(LIMITS)}."),
     ] = None,
-    gallery: Annotated[
-        bool, Option("--gallery", help="Let everyone watch recorded games, at /gallery.")
-    ] = False,
 ) -> None:
     """Serve the game to browsers, for people with agents or with each other. Every game is recorded.
 
@@ -82,7 +78,6 @@ def serve(
     from iglu_marl.core.dialogue import Role
     from iglu_marl.web import ServerOptions, create_app
     from iglu_marl.web.options import AGENTS
-    from iglu_marl.web.partners import PROCESSES
     from iglu_marl.web.rooms import SEATS, check_agents
     from iglu_marl.web.server import example_sentences
     from iglu_marl.web.warming import warm_up
@@ -97,10 +92,7 @@ def serve(
     opened = None
     if study is not None:
         opened = open_study(study, db, folder)
-        opt.expect(
-            "--study", str(study), not game, "no --team, --architects or --builders: the file has them"
-        )
-        game = opened[0].game
+        opt.expect("--study", str(study), not game, "no --team, --architects or --builders")
     options = ServerOptions(
         folder=folder,
         tasks=tasks_of_game(game, tasks, data),
@@ -108,10 +100,7 @@ def serve(
         team=game,
         hosts=hosts,
         wait_s=wait,
-        replace={role: names[0] for role, names in agents.items()} if replace else {},
         minutes=minutes,
-        processes=PROCESSES,
-        gallery=gallery,
         secret=secret,
     )
     limits: dict[str, Any] = {}

@@ -47,7 +47,6 @@ def show(
             help="A structure (kite, C7), a task of --task-source, a structure's file (.vox, .schem; FILE:scale or "
             "FILE:crop: fitted), a recording (.jsonl), a "
             "person's session (a world file, PACK/MEMBER, or a session of the Minecraft Dialogue Corpus).",
-            autocompletion=opt.a_structure,
         ),
     ],
     output: Annotated[

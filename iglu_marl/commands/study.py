@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -15,7 +14,6 @@ from iglu_marl.commands.options import (
     Database,
     GamesFolder,
     Json,
-    MinariAgent,
     Seed,
     TaskSource,
     output_file,
@@ -50,8 +48,6 @@ def rehearse(
     participants: Annotated[int, Option(help="Number of simulated participants.")] = 60,
     every: Annotated[float, Option(help="Mean seconds between two arrivals.")] = 20.0,
     dropouts: Annotated[float, Option(help="Share who leave for good at some moment.")] = 0.2,
-    slow: Annotated[float, Option(help="Share who take three times as long.")] = 0.2,
-    reloads: Annotated[float, Option(help="Share who lose the connection once.")] = 0.1,
     pay: Annotated[float, Option(help="Pay per hour.")] = 12.0,
     seed: Seed = 0,
     tasks: TaskSource = None,
@@ -69,16 +65,16 @@ def rehearse(
     """
     from tempfile import TemporaryDirectory
 
-    from iglu_marl.commands.task_selection import tasks_of_game
+    from iglu_marl.commands.task_selection import all_tasks
     from iglu_marl.core.files import new_folder
 
     with extra("web"):
         from iglu_marl.web.exporting import export_study
         from iglu_marl.web.rehearsal import Crowd, run_rehearsal
         from iglu_marl.web.study import read_study
-    crowd = Crowd(participants, every, dropouts, slow, reloads, pay, seed)
+    crowd = Crowd(participants, every, dropouts, pay, seed)
     study = read_study(file)
-    structures = tasks_of_game(study.game, tasks, data)
+    structures = all_tasks(tasks, data)
     with TemporaryDirectory() as place:
         folder = Path(place)
         with text_console(as_json).status("Rehearsing"):
@@ -111,17 +107,6 @@ def status(
         text_console().print(f"{row['condition']:20} {row['stage']:14} {row['participants']}")
 
 
-def texts() -> None:
-    """Print the texts of a study's pages as TOML, to be translated for the key `texts` of a study.
-
-    Examples: iglu-marl study texts
-    """
-    with extra("web"):
-        from iglu_marl.web.server import page_texts
-    for text in page_texts():
-        print(f"{json.dumps(text, ensure_ascii=False)} = {json.dumps(text, ensure_ascii=False)}")
-
-
 def links(
     file: StudyFile,
     codes: Annotated[list[str], Argument(metavar="CODE…", help="Codes of participants.")],
@@ -151,11 +136,6 @@ def export(
     upstream: Annotated[
         bool, Option("--upstream", help="Also write the games in the IGLU multi-turn layout.")
     ] = False,
-    minari: Annotated[
-        str | None,
-        Option(metavar="ID", help="Also write the games as a Minari dataset, such as words/games-v0."),
-    ] = None,
-    agent: MinariAgent = "builder_0",
     db: Database = None,
     folder: GamesFolder = GAMES_FOLDER,
 ) -> None:
@@ -166,7 +146,7 @@ def export(
     from iglu_marl.core.files import new_folder
 
     study, store = open_study(file, db, folder)
-    from iglu_marl.web.exporting import export_study, write_datasets
+    from iglu_marl.web.exporting import export_study
 
     with new_folder(output, private=True) as made:
         recordings, counts = export_study(store, study.name, folder, made, upstream)
@@ -174,10 +154,6 @@ def export(
     text_console().print(f"{output} has {len(recordings)} recordings.")
     for name, count in counts.items():
         text_console().print(f"Sessions: {count}." if name == "sessions" else f"Left out: {count}, {name}.")
-    if minari is not None:
-        paths = [output / path.parent.name / path.name for path in recordings]
-        for name, episodes in write_datasets(paths, minari, agent).items():
-            text_console().print(f"The dataset {name} has {episodes} episodes.")
 
 
 def backup(

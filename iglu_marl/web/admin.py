@@ -1,25 +1,24 @@
-"""The page /admin, behind a password: games with their dialogues, participants of a study, and what to do with them."""
+"""The pages /admin and /metrics, behind a password: games with their dialogues, participants of a study, numbers."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import html
 import secrets
-from collections.abc import Iterable
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from iglu_marl.core.tables import Markup, Table, html_table
-from iglu_marl.web.limits import json_of
+from iglu_marl.core.tables import Table, html_table
 from iglu_marl.web.options import PERSON, ServerOptions
 from iglu_marl.web.rooms import Room
 
 LINES = 4  # of a dialogue
-GAME_COLUMNS = "game", "task", "players", "state", "last said", ""
-PERSON_COLUMNS = "code", "condition", "stage", "game", "partner", "state", ""
+REFRESH_S = 5
+GAME_COLUMNS = "game", "task", "players", "state", "last said"
+PERSON_COLUMNS = "code", "condition", "stage", "game", "seen"
+BALANCE_COLUMNS = "condition", "stage", "participants"
 
 
 def knows(request: Request, secret: str) -> bool:
@@ -47,84 +46,38 @@ def refusal(request: Request) -> Response | None:
 
 
 async def page(request: Request) -> Response:
-    """Answer with the page; with `?live`, with the part of it that changes."""
+    """Answer with the page, which loads itself again."""
     if refused := refusal(request):
         return refused
-    headers = {"cache-control": "no-store"}
-    if "live" in request.query_params:
-        return HTMLResponse(await _live(request), headers=headers)
-    head = (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Server</title>'
-        '<link rel="stylesheet" href="/static/style.css"><link rel="stylesheet" href="/static/page.css">'
-        '<script type="module" src="/static/admin.js"></script></head>'
-    )
-    body = f'<body class="plain admin"><main><h1>Server</h1><div id="live">{await _live(request)}</div></main></body>'
-    return HTMLResponse(f"{head}{body}</html>", headers=headers)
-
-
-async def _live(request: Request) -> str:
     rooms, sessions = request.app.state.rooms, request.app.state.sessions
-    people = [] if sessions is None else await sessions.under_way()
-    doing = "admit" if rooms.draining else "drain"
     parts = [
         f"<p>Games in progress: {sum(room.playing for room in rooms.rooms.values())}. 95 % of the ticks of the last "
-        f"seconds were at most {1000 * rooms.lateness():.1f} ms late. Free space: {rooms.free_mb:.0f} MB. "
-        f"{'No new games start. ' if rooms.draining else ''}{_button(doing, 'server')}</p>",
+        f"seconds were at most {1000 * rooms.lateness():.1f} ms late. Free space: {rooms.free_mb:.0f} MB.</p>",
         "<h2>Games</h2>",
         html_table(Table(GAME_COLUMNS, [_game(room) for room in rooms.rooms.values() if not room.over])),
     ]
     if sessions is not None:
-        balance = [tuple(row.values()) for row in await sessions.status()]
-        under_way = [(*one.values(), _buttons(("message", "dismiss"), one["code"])) for one in people]
         parts += [
             "<h2>Participants under way</h2>",
-            html_table(Table(PERSON_COLUMNS, under_way)),
+            html_table(Table(PERSON_COLUMNS, [tuple(one.values()) for one in await sessions.under_way()])),
             "<h2>Balance</h2>",
-            html_table(Table(("condition", "stage", "participants"), balance)),
+            html_table(Table(BALANCE_COLUMNS, [tuple(row.values()) for row in await sessions.status()])),
         ]
-    return "".join(parts)
+    head = (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Server</title>'
+        f'<meta http-equiv="refresh" content="{REFRESH_S}"><link rel="stylesheet" href="/static/style.css">'
+        '<link rel="stylesheet" href="/static/page.css"></head>'
+    )
+    body = f'<body class="plain admin"><main><h1>Server</h1>{"".join(parts)}</main></body></html>'
+    return HTMLResponse(head + body, headers={"cache-control": "no-store"})
 
 
 def _game(room: Room) -> tuple[Any, ...]:
     said = [f"{one.speaker}: {one.text}" for one in room.game.episode.dialogue.utterances[-LINES:]]
     seats = room.seats.values()
     people = "\n".join(f"{seat.agent or PERSON}{' (away)' if seat.waits else ''}" for seat in seats)
-    watch = html.escape(f"/play#{next(iter(room.watch.values()))}")
-    doing = "continue" if room.paused else "pause"
-    buttons = _buttons((doing, "message", "end"), room.name)
-    link = f'<a href="{watch}" target="_blank">watch</a>'
     state = f"{room.status()['state']}, {room.game.ticks / 20:.0f} s"
-    return room.name, room.game.task.task_id, people, state, "\n".join(said), Markup(f"{link} {buttons}")
-
-
-def _button(doing: str, subject: str) -> str:
-    return f'<button data-do="{doing}" data-subject="{html.escape(subject)}">{doing}</button>'
-
-
-def _buttons(doings: Iterable[str], subject: str) -> Markup:
-    return Markup(" ".join(_button(doing, subject) for doing in doings))
-
-
-async def act(request: Request) -> Response:
-    """{"do", "subject", "text"} of the page -> {}. subject: name of a game, code of a participant, or "server"."""
-    if refused := refusal(request):
-        return refused
-    if isinstance(asked := await json_of(request), Response):
-        return asked
-    rooms, sessions = request.app.state.rooms, request.app.state.sessions
-    do, subject, text = (str(asked.get(key, ""))[:500] for key in ("do", "subject", "text"))
-    room: Room | None = rooms.rooms.get(subject)
-    if subject == "server" and do in ("drain", "admit"):
-        rooms.draining = do == "drain"
-    elif room is not None and do in ("pause", "continue"):
-        room.pause(do == "pause")
-    elif room is not None and do == "message":
-        room.announce(text)
-    elif room is not None and do == "end":
-        room.end("dismissed")
-    elif sessions is None or not await sessions.act(do, subject, text):
-        return JSONResponse({"error": f"{do} {subject} cannot be done (any more)."}, 400)
-    return JSONResponse({})
+    return room.name, room.game.task.task_id, people, state, "\n".join(said)
 
 
 async def metrics(request: Request) -> Response:

@@ -6,7 +6,6 @@ The extra `web` is needed when a person's first observation arrives.
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from collections import deque
@@ -169,7 +168,7 @@ class _Page:
             other.notify("elsewhere")
             other.dismiss()
         room: Any = self
-        client = Client(room, self.player, Seat(self.player))
+        client = Client(room, Seat(self.player))
         for hands in self.hands.values():
             hands.forget()
         with self._changed:
@@ -225,10 +224,6 @@ class _Page:
                 "said": [[utterance.speaker, utterance.text] for utterance in said],
             }
 
-    def encoded(self, player: str, since: int) -> str:
-        """Return `changes` as text."""
-        return json.dumps(self.changes(player, since))
-
     def status(self) -> dict[str, Any]:
         """Return the state of the game for the page."""
         state = "over" if self.over else "playing"
@@ -241,10 +236,8 @@ class _Page:
             "role": self.player.partition("_")[0],
             "player": self.player,
             **self.agent.team_facts,
-            "watching": False,
             "token": self._token,
             "invites": {},
-            "watch": "",
             "examples": True,
             "task": "",
             "colors": HEX_COLORS,
@@ -252,7 +245,6 @@ class _Page:
             "agents": {},
             "partner": "",
             "back": "",
-            "replay": "",
             "said": self.said,
             "turns": True,  # an empty message is silence, and motion is not predicted
         }

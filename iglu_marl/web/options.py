@@ -20,14 +20,10 @@ AGENTS: Mapping[Role, tuple[str, ...]] = {
     Role.BUILDER: ("scripted", "hasty"),
 }
 
-Reader = Literal["grammar", "model"]
-READERS: Mapping[Reader, str] = {
-    "grammar": "scripted",
-    "model": "scripted-llm",
-}  # builders with whom people speak
 PERSON = "person"  # in place of an agent's name
+READING = "scripted-llm"  # the builder "scripted" with a language model that reads
 
-# What the server writes to participants; the `texts` of a study translate it.
+# What the server writes to participants.
 LINK = "This link is unknown here. Please use the link that you received."
 PLACEHOLDER = "The link has {0} in place of your code. Please open the study from the platform's page."
 NO_CODE = "This is no participant code."
@@ -38,7 +34,6 @@ LATER = "That did not work. Please try again in a minute."
 ALIVE = "Are you still there? Do something, or the game ends in {0} s."
 TOO_FAST = "You send messages too fast: the next one follows in a moment."
 STOPPED = "The other player has stopped working. You can continue, or leave the game."
-SERVER_TEXTS = (LINK, PLACEHOLDER, NO_CODE, NOT_INVITED, DEVICE, FULL, LATER, ALIVE, TOO_FAST, STOPPED)
 
 
 def shown_name(agent: str) -> str:
@@ -68,21 +63,18 @@ class ServerOptions:
     tasks: structures to build, by name. agents: partners, by role; of a team, "scripted" by default.
     team: options of the game, such as those of `iglu_marl.game.profiles.team_options`; {} = one of each role.
     hosts: names under which the server is reached; other names are refused.
-    wait_s: how long a game waits for a person who left, before an agent takes the role (`replace`: agents by role) or
-        the game ends. invite_s: how long it waits for an invited person. idle_s: time without input after which it
-        ends.
+    wait_s: how long a game waits for a person who left, before it ends. invite_s: how long it waits for an invited
+        person. idle_s: time without input after which it ends.
     minutes: longest duration of a game. games_per_address: running games of one address. games: running games in all.
     requests_per_s: of one address, in bursts of ten times as many.
-    processes: processes in which scripted agents think, beside the server's own; 0 = in its threads.
     late_s: no new game starts while 5 % of all ticks are later than this; players notice a tenth of a second.
     agents_named: whether people see which agent plays with them.
     examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
     partner_name: how pages call the other player, whoever it is; "" = an agent by its name, or a person.
-    share: whether players can let others watch by a link.
     free_mb: free space for recordings below which no new game starts.
     connections_per_address: open connections of an address. header_s: within which a request's head has to come, and
         then its body.
-    gallery: whether recorded games are public, at /gallery. back: text of the link that leaves a game.
+    back: text of the link that leaves a game.
     secret: the password of the page /admin; "" = there is no such page.
     """
 
@@ -92,41 +84,35 @@ class ServerOptions:
     team: Mapping[str, Any] = field(default_factory=dict)
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
     wait_s: float = 60.0
-    replace: Mapping[Role, str] = field(default_factory=dict)
     invite_s: float = 900.0
     idle_s: float = 600.0
     minutes: float = 30.0
     games_per_address: int = 20
     games: int = 500
     requests_per_s: float = 20.0
-    processes: int = 0
     late_s: float = 0.1
     agents_named: bool = True
     examples: Literal["agents", "always", "never"] = "agents"
     partner_name: str = ""
-    share: bool = True
     free_mb: float = 200.0
     connections_per_address: int = 100
     header_s: float = 10.0
-    gallery: bool = False
     back: str = "To the lobby"
     secret: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise ConfigError("a server has no tasks, expected one or more by name")
-        if self.processes < 0:
-            raise ConfigError(f"processes is {self.processes!r}, expected 0 or more")
         numbers = [name for name, kind in self.__annotations__.items() if kind in ("float", "int")]
         for name in numbers:
-            if name != "processes" and not getattr(self, name) > 0:
+            if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
         if self.config.is_team:
             usual = dict.fromkeys(AGENTS.values(), ("scripted",))
             agents = {role: usual.get(names, names) for role, names in self.agents.items()}
             object.__setattr__(self, "agents", agents)
         for role in Role:
-            self._check_agents(role, [*self.agents.get(role, ()), *filter(None, [self.replace.get(role)])])
+            self._check_agents(role, self.agents.get(role, ()))
 
     @cached_property
     def config(self) -> GameConfig:

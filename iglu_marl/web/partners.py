@@ -1,104 +1,56 @@
 """Agents that play in real time: they think beside the game, which takes their decision when it is ready.
 
-Scripted agents read and plan in processes: Python code in a thread of the server would delay the clock of all games.
-Learned agents and language models think in threads. An action that needs no thought is taken at once.
+They think in threads, which give way to the clock (`warming.SWITCH_S`). An action without thought is taken at once.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.dialogue import Role, Utterance, role_of
-from iglu_marl.core.processes import end_with_parent
 from iglu_marl.envs.live import LiveGame
-from iglu_marl.game.agent import Agent, begin, is_idle, is_ready
+from iglu_marl.game.agent import begin, is_idle, is_ready
 from iglu_marl.recording.rollout import Player
-from iglu_marl.web.options import AGENTS
-from iglu_marl.web.warming import warm_up
 
-# Processes of the scripted agents: two, so that one long plan does not delay all games. One core keeps the clock.
-PROCESSES = max(1, min(2, (os.cpu_count() or 1) - 1))
 TURN_TICKS = 20  # an idle agent acts once a second, and when others speak or end a turn
 THREADS = 2  # in which agents think: more would compete with the clock
-NICENESS = 10  # of the agents' processes: the clock has priority
-_SCRIPTED = frozenset(name for names in AGENTS.values() for name in names)
 
 
-class Thinking:
-    """Where the agents of a server think. processes: for scripted agents; 0 = in threads as the others."""
+class AtOnce(Executor):
+    """Runs what is submitted now."""
 
-    def __init__(self, processes: int = 0) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
-        self._count = processes
-        self._processes: Executor = self._started() if processes else self._threads
-
-    def _started(self) -> Executor:
-        context = multiprocessing.get_context("spawn")  # forks inherit connections, and locks of threads
-        pool = ProcessPoolExecutor(self._count, mp_context=context, initializer=_get_ready)
-        for _ in range(self._count):
-            pool.submit(os.getpid)  # starts a process
-        return pool
-
-    def submit(self, name: str, agent: Agent, observation: Any) -> Future[tuple[Agent, Any]]:
-        """Let an agent act; the result is the agent in its new state, and its action."""
-        if name not in _SCRIPTED:
-            return self._threads.submit(_act, agent, observation)
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        """Call a function, and return what it returned or raised."""
+        done: Future[Any] = Future()
         try:
-            return self._processes.submit(_act, agent, observation)
-        except BrokenExecutor:  # a process was killed
-            self._processes = self._started()
-            return self._processes.submit(_act, agent, observation)
-
-    def close(self, agent: Agent) -> None:
-        """Close an agent."""
-        self._threads.submit(agent.close)
-
-    def shutdown(self) -> None:
-        """Stop all threads and processes."""
-        for pool in (self._threads, self._processes):
-            pool.shutdown(wait=False, cancel_futures=True)
+            done.set_result(function(*arguments, **options))
+        except Exception as error:
+            done.set_exception(error)
+        return done
 
 
-def _get_ready() -> None:
-    """Initialise a process in which agents think."""
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the server, which ends its processes
-    if hasattr(os, "nice"):  # not on Windows
-        os.nice(NICENESS)
-    warm_up()
+AT_ONCE = AtOnce()
 
 
-def _act(agent: Agent, observation: Any) -> tuple[Agent, Any]:
-    action = agent.act(observation)
-    return agent, action
-
-
-def act_at_once(agent: Agent, observation: Any) -> Future[tuple[Agent, Any]]:
-    """Let an agent act now; the result is as that of `Thinking.submit`."""
-    done: Future[Any] = Future()
-    try:
-        done.set_result(_act(agent, observation))
-    except Exception as error:
-        done.set_exception(error)
-    return done
+def threads() -> Executor:
+    """Return the threads in which the agents of a server think."""
+    return ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
 
 
 class Partner:
     """An agent by name that is a player of a game. Creating one may take long (models are loaded)."""
 
     def __init__(
-        self, game: LiveGame, player: Player, name: str, thinking: Thinking, seed: int | None
+        self, game: LiveGame, player: Player, name: str, thinking: Executor, seed: int | None
     ) -> None:
-        self.player, self.role, self.name = player, role_of(player), name
+        self.player, self.role = player, role_of(player)
         self._agent = partner_for(game, player, name)
         begin(self._agent, self.role, seed, game.task)
         self._thinking = thinking
-        self._thought: Future[tuple[Agent, Any]] | None = None
+        self._thought: Future[Any] | None = None
         self._asked_at = -TURN_TICKS
         self._idle_at = 0
         self._asked_about: Any = None
@@ -110,8 +62,7 @@ class Partner:
         if self._thought is None or not self._thought.done():
             return None
         thought, self._thought = self._thought, None
-        self._agent, action = thought.result()
-        return action
+        return thought.result()
 
     def consult(self, game: LiveGame) -> None:
         """Show the game to the agent, if it is not thinking and its time has come."""
@@ -127,9 +78,9 @@ class Partner:
         # only the builder of a pair knows all edits before
         edited = self.player != Role.BUILDER and game.edited > self._asked_at
         if is_ready(self._agent) and spoken is self._heard and not edited:
-            self._thought = act_at_once(self._agent, observation)
+            self._thought = AT_ONCE.submit(self._agent.act, observation)
         else:
-            self._thought = self._thinking.submit(self.name, self._agent, observation)
+            self._thought = self._thinking.submit(self._agent.act, observation)
         self._asked_at, self._asked_about, self._heard = game.ticks, now, spoken
 
     def is_slow(self, ticks: int) -> bool:
@@ -143,6 +94,6 @@ class Partner:
         """Close the agent, when it has finished thinking."""
         self._closed = True
         if self._thought is None or self._thought.cancel():
-            self._thinking.close(self._agent)
+            self._thinking.submit(self._agent.close)
         else:
             self._thought.add_done_callback(lambda _: self._agent.close())

@@ -7,39 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from iglu_marl.agents.registry import reader_of
-from iglu_marl.core.dialogue import Role, role_of
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.task import Task
-from iglu_marl.game.agent import Agent
 from iglu_marl.recording import replay
-from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
 from iglu_marl.web.options import AGENTS, PERSON, ServerOptions
-from iglu_marl.web.partners import Partner, Thinking, act_at_once
+from iglu_marl.web.partners import AT_ONCE, Partner
 from iglu_marl.web.rooms import Client, Room, Rooms, Words
 from iglu_marl.web.server import options_for
-from iglu_marl.web.sessions import AGAIN, Sessions
+from iglu_marl.web.sessions import Sessions
 from iglu_marl.web.study import OVER, Study
 
 PLAYER = "scripted"  # the agent that plays for a participant
 READING_S = {"consent": 20, "instructions": 45, "quiz": 30, "before": 30, "between": 20, "questions": 60}
 REACTION_S = 4.0  # to a partner who is there, and to the end of a game
 LETTERS_PER_S = 5.0  # of somebody who types
-SLOWER = 3.0  # factor of slow participants
 KNOWS = 0.95  # share of right answers
-AWAY_S = 15.0  # of one who reloads the page
 STEP_S = 0.5  # of the rehearsal's time
 ACTS = 5  # of a builder in a step; agents at full speed would make 10
 LONGEST_S = 24 * 3600.0
@@ -50,15 +44,12 @@ class Crowd:
     """The participants of a rehearsal.
 
     every_s: mean between arrivals. dropouts: share who close the page for good, at any moment; half of those who play
-    leave by the button. slow: share who take three times as long. reloads: share who lose the connection once in a
-    game. pay: per hour, in any currency.
+    leave by the button. pay: per hour, in any currency.
     """
 
     participants: int = 60
     every_s: float = 20.0
     dropouts: float = 0.2
-    slow: float = 0.2
-    reloads: float = 0.1
     pay: float = 12.0
     seed: int = 0
 
@@ -66,24 +57,8 @@ class Crowd:
         for name in ("participants", "every_s"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
-        for name in ("dropouts", "slow", "reloads"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected 0..1")
-
-
-class _AtOnce(Thinking):
-    """Agents think while time stands still."""
-
-    def submit(self, name: str, agent: Agent, observation: Any) -> Future[tuple[Agent, Any]]:
-        """Let an agent act now."""
-        return act_at_once(agent, observation)
-
-    def close(self, agent: Agent) -> None:
-        """Close an agent now."""
-        agent.close()
-
-    def shutdown(self) -> None:
-        """Do nothing: there are no threads, and another rehearsal may follow."""
+        if not 0 <= self.dropouts <= 1:
+            raise ConfigError(f"dropouts is {self.dropouts!r}, expected 0..1")
 
 
 class _Hands(RemoteHands):
@@ -106,9 +81,7 @@ class _Visitor:
     def __init__(self, number: int, comes_at: float, crowd: Crowd, rng: np.random.Generator) -> None:
         self.code, self.rng = f"R{number:03}", rng
         self.due = self.came = comes_at  # when it does something next
-        self.pace = SLOWER if rng.random() < crowd.slow else 1.0
         self.stays_s = float(rng.exponential(400.0)) if rng.random() < crowd.dropouts else np.inf
-        self.reloads_at = float(rng.uniform(5.0, 60.0)) if rng.random() < crowd.reloads else np.inf
         self.view: dict[str, Any] = {}
         self.outcome = ""  # "turned away", "dropped out", or the last stage
         self.waits: list[float] = []
@@ -152,7 +125,7 @@ class _Visitor:
         self.view, self._asked_at, self._offered_at = view, None, None
         if view["stage"] in OVER:
             self.outcome = view["stage"]
-        mean_s = READING_S.get(view["stage"], REACTION_S) * self.pace
+        mean_s = READING_S.get(view["stage"], REACTION_S)
         self.due = clock.monotonic() + float(self.rng.gamma(4.0, mean_s / 4.0))
 
     def _answers(self, study: Study, stage: str) -> dict[str, str]:
@@ -170,7 +143,7 @@ class _Visitor:
         """Ask for a game, or for a partner once a second."""
         now = clock.monotonic()
         self._asked_at = self._asked_at or now
-        ready = self._offered_at is not None and now - self._offered_at >= REACTION_S * self.pace
+        ready = self._offered_at is not None and now - self._offered_at >= REACTION_S
         answer = await sessions.game({"token": self.view["token"], "ready": ready})
         self.due = now + 1.0
         if "stage" in answer or "play" in answer:
@@ -184,35 +157,28 @@ class _Visitor:
             self._offered_at = (self._offered_at or now) if answer.get("offered") else None
 
     def _join(self, rooms: Rooms, token: str) -> None:
-        self.seat, self.rooms = token, rooms
         self.client = rooms.enter(token)
         room = rooms.room_of(token)
         assert room is not None
         assert self.client is not None
         player = self.client.player
-        if player in room.hands and not isinstance(room.hands[player], _Hands):
+        if player in room.hands:
             room.hands[player] = _Hands(room.game.config.controls)
-        self._player = Partner(room.game, player, PLAYER, _THINKING, int(self.rng.integers(2**31)))
-        self._held, self._began_at, self._number = None, clock.monotonic(), 0
+        self._player = Partner(room.game, player, PLAYER, AT_ONCE, int(self.rng.integers(2**31)))
+        self._held, self._number = None, 0
         self.due = clock.monotonic() + 1.0
 
     def _look_at_game(self) -> None:
-        """See whether the game is over, or lose the connection for a while."""
+        """See whether the game is over."""
         assert self.client is not None
         now = clock.monotonic()
         self.due = now + 1.0
         if self.client.room.over:
             self.client.room.leave(self.client)
             self.client = self._player = None
-            self._returns, self.due = True, now + REACTION_S * self.pace
+            self._returns, self.due = True, now + REACTION_S
         elif self.client.room.coach:
             self.client.room.learn(self.client, "done")
-        elif self._player is None:  # it has been away
-            self._join(self.rooms, self.seat)
-        elif now - self._began_at >= self.reloads_at:
-            self.reloads_at = np.inf
-            self.client.room.leave(self.client)
-            self._player, self.due = None, now + AWAY_S
 
     def _drop_out(self) -> None:
         self.outcome = "dropped out"
@@ -227,7 +193,7 @@ class _Visitor:
         if self._held is None and (action := self._player.decided()) is not None:
             builds = self.client.role == Role.BUILDER
             words, act = (action["say"], action["act"]) if builds else (action, None)
-            typed_s = self.pace * len(words) / LETTERS_PER_S
+            typed_s = len(words) / LETTERS_PER_S
             self._held = now if builds else now + typed_s, words, act, typed_s
         if self._held is not None and now >= self._held[0]:
             _, words, act, typed_s = self._held
@@ -245,13 +211,9 @@ class _Visitor:
             self._player.consult(self.client.room.game)
 
 
-_THINKING = _AtOnce()
-
-
 def _play(room: Room, players: list[_Visitor]) -> None:
     """Play a step of a game: several ticks while the builder acts, one while it waits for words."""
-    slowest = max((one.pace for one in players), default=1.0)
-    for _ in range(max(1, round(ACTS / slowest))):
+    for _ in range(ACTS):
         for one in players:
             one.play()
         room.run_tick()
@@ -299,25 +261,16 @@ def run_rehearsal(
     folder: gets database and recordings. Raises `ConfigError` if no server could run the study.
     """
     fallback = {role: _player_for(name) for role, name in study.fallback.items()}
-    conditions, used = [], {role: [fallback.get(role, PLAYER)] for role in Role}
-    for one in study.conditions:
-        partners = {
-            str(other): _player_for(one.agent_of(other)) for other in study.players if other != one.role
-        }
-        for player, name in partners.items():
-            used[role_of(player)] += [name] if name != PERSON else []
-        conditions.append(dataclasses.replace(one, partner=partners))
-    study = dataclasses.replace(study, conditions=tuple(conditions), fallback=fallback, reader="grammar")
-    agents = {role: tuple(dict.fromkeys((*AGENTS[role], *names))) for role, names in used.items()}
-    if study.team:
-        agents = dict.fromkeys(Role, (PLAYER,))
+    conditions = tuple(dataclasses.replace(one, partner=_player_for(one.partner)) for one in study.conditions)
+    study = dataclasses.replace(study, conditions=conditions, fallback=fallback, reader="grammar")
+    names = {role: [fallback.get(role, PLAYER)] for role in Role}
+    for one in conditions:
+        names[one.other] += [one.partner] if one.partner != PERSON else []
+    agents = {role: tuple(dict.fromkeys((*AGENTS[role], *used))) for role, used in names.items()}
     options = options_for(study, ServerOptions(folder=folder, tasks=tasks, agents=agents, free_mb=1.0))
     store = db.Store(f"sqlite:///{folder / 'studies.db'}")
     visitors, took_s = asyncio.run(_rehearse(study, options, store, crowd))
-    found = {
-        table.name: list(store.do(db.rows, table, study.name))
-        for table in (db.PARTICIPANTS, db.GAMES, db.EVENTS)
-    }
+    found = {table.name: list(store.do(db.rows, table, study.name)) for table in (db.PARTICIPANTS, db.GAMES)}
     return _report(study, folder, crowd, visitors, found, took_s), store
 
 
@@ -332,7 +285,7 @@ async def _rehearse(
     """Return the participants, and the seconds that all of it took them."""
     with clock.simulated() as pass_by:
         begun = clock.monotonic()
-        rooms, sessions = Rooms(options, _THINKING), Sessions(study, store)
+        rooms, sessions = Rooms(options, AT_ONCE), Sessions(study, store)
         await sessions.resume(rooms)
         visitors = await _run(sessions, rooms, crowd, pass_by)
         await rooms.close()
@@ -376,7 +329,7 @@ def _report(
         },
         "minutes": round(float(np.median([*minutes.values()] or [0.0])), 1),
         "cost": round(sum(paid) / 60 * crowd.pay, 2),
-        "problems": _problems(study, folder, outcomes, people, games, counted, found["events"]),
+        "problems": _problems(folder, outcomes, games),
     }
 
 
@@ -384,47 +337,18 @@ def _first(study: Study, game: Mapping[str, Any]) -> int:
     return sum(one.practice for one in study.rounds(game["condition"]))
 
 
-def _problems(
-    study: Study,
-    folder: Path,
-    outcomes: Mapping[str, str],
-    people: Mapping[str, dict[str, Any]],
-    games: list[dict[str, Any]],
-    counted: list[dict[str, Any]],
-    events: list[dict[str, Any]],
-) -> list[str]:
-    """Return what is wrong with the data, one line each."""
+def _problems(folder: Path, outcomes: Mapping[str, str], games: list[dict[str, Any]]) -> list[str]:
+    """Return what is wrong, one line each: who waits for ever, games without an end, recordings that do not replay."""
     stranded = [code for code, outcome in outcomes.items() if outcome == "still waiting"]
-    found = [f"{code} waits for a partner, and nobody comes any more" for code in stranded]
-    played: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for game in games:
-        played[game["recording"]].append(game)
-        if not game["how"]:
-            found.append(f"the game {game['recording']} of {game['code']} has no end")
-        if not any(row["kind"] == "joined" for row in events if row["code"] == game["code"]):
-            found.append(f"{game['code']} has no event of a game")
-    partners: dict[str, list[tuple[set[str], int]]] = defaultdict(list)
-    for game in counted if study.pairing == "fixed" and study.no_partner != "wait" else ():
-        others = {other["code"] for other in played[game["recording"]] if other is not game}
-        if others and game["how"] not in AGAIN:
-            seats, number = study.seats(game["condition"]), game["number"] - _first(study, game)
-            turns = number if study.roles == "swap" else 0
-            seat = (seats.index(player_of(game["role"])) - turns) % len(seats)
-            partners[game["code"]].append((others, seat))
-    found += [
-        f"{code} had other partners or roles than before: {games}"
-        for code, games in partners.items()
-        if any(not later <= others or now != seat for (others, seat), (later, now) in pairwise(games))
+    problems = [f"{code} waits for a partner, and nobody comes any more" for code in stranded]
+    problems += [
+        f"the game {one['recording']} of {one['code']} has no end" for one in games if not one["how"]
     ]
-    for recording, rows in played.items():
+    for recording, row in {game["recording"]: game for game in games}.items():
         try:
             result = replay(folder / recording)
-            if (result.intersection, result.target_blocks) != (rows[0]["right"], rows[0]["blocks"]):
-                found.append(f"the recording {recording} has another result than the database")
+            if (result.intersection, result.target_blocks) != (row["right"], row["blocks"]):
+                problems.append(f"the recording {recording} has another result than the database")
         except IgluMarlError as error:
-            found.append(str(error))
-    for code, row in people.items():
-        done = {game["number"] for game in games if game["code"] == code and game["how"] not in AGAIN}
-        if row["stage"] == "done" and len(done) != len(study.rounds(row["condition"])):
-            found.append(f"{code} is done with games {sorted(done)}")
-    return found
+            problems.append(str(error))
+    return problems

@@ -1,4 +1,4 @@
-"""Rooms: one live game each, with its players, its spectators and its clock."""
+"""Rooms: one live game each, with its players and its clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,12 +37,11 @@ from iglu_marl.rendering.palette import HEX_COLORS
 from iglu_marl.web import clock
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
 from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, shown_name, team_facts
-from iglu_marl.web.partners import Partner, Thinking
+from iglu_marl.web.partners import Partner, threads
 
 WORDS_WAITING = 8  # queued messages of a person; more are not taken
 NOTES_WAITING = 200  # queued messages for a client
 OUTSIDE_TICKS = 2  # between frames of motion for views from outside; their pages interpolate
-WATCHERS = 20  # spectators of a room
 APART = 5  # cells from the middle in which the outermost of several builders start
 KEPT_S = 600.0  # how long a finished game can be looked at
 SLOTS = 20  # groups of rooms that tick one after the other
@@ -62,10 +61,10 @@ _log = logging.getLogger("uvicorn.error")
 class Client:
     """One connection: the player whose view it has, and how far its page is up to date."""
 
-    def __init__(self, room: Room, player: Player, seat: Seat | None, page: str = "") -> None:
-        self.room, self.player, self.seat, self.page = room, player, seat, page
-        self.role = role_of(player)
-        self.builds = self.role == Role.BUILDER and seat is not None
+    def __init__(self, room: Room, seat: Seat, page: str = "") -> None:
+        self.room, self.player, self.seat, self.page = room, seat.player, seat, page
+        self.role = role_of(seat.player)
+        self.builds = self.role == Role.BUILDER
         self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
         self.wake = asyncio.Event()
         self.gone = False  # to be closed after the queued messages
@@ -105,9 +104,9 @@ class Client:
         fresh = fresh or (hands is not None and hands.ack != self._ack)
         if not fresh and not changes["whole"] and game.ticks - self._since < 20 and not room.over:
             return None  # sent with the next change
-        since, self._since, self._floor = self._since, changes["tick"], changes["floor"]
+        self._since, self._floor = changes["tick"], changes["floor"]
         if hands is None:
-            return room.encoded(self.player, since)
+            return _encode(changes)
         self._ack = hands.ack
         return _encode(
             {**changes, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
@@ -173,12 +172,10 @@ class Room:
         game: LiveGame,
         seats: Iterable[Seat],
         options: ServerOptions,
-        thinking: Thinking,
+        thinking: Executor,
     ) -> None:
         self.name, self.game, self.options = name, game, options
         self.seats = {seat.player: seat for seat in seats}
-        # tokens of spectators, by the player whose view they see
-        self.watch = {player: new_token() for player in self.seats}
         self.clients: set[Client] = set()
         self.over = ""  # how it ended
         self.over_at = 0.0
@@ -187,13 +184,12 @@ class Room:
         self.ended_by: Player | None = None  # who left, or was inactive for too long
         self.begun_at = 0.0  # when (monotonic) all were there first
         self.on_end: list[Callable[[Room], None]] = []
-        # joined, back, away, elsewhere, left, said, replaced, and in the tutorial its steps
+        # joined, back, away, elsewhere, left, said, and in the tutorial its steps
         self.on_event: list[Callable[[str, Player, Mapping[str, Any]], None]] = []
-        self.pauses: set[str] = set()  # who or what stops the time: "admin", "disk"
+        self.paused = False  # because the disk is full
         self.why = ""  # it ended, in words for tables
         self.goal = 0  # right blocks with which it ends; 0 = all
         self.coach: bool | None = None  # whether the page shows the tutorial; None: once in each browser
-        self.unwatched_at = clock.monotonic()  # when the last connection ended
         self.recording = ""  # its file name
         self._thinking = thinking
         self._words: dict[Player, deque[Words]] = {player: deque() for player in self.seats}
@@ -205,9 +201,6 @@ class Room:
         self._recorder: Recorder | None = None
         self._live: Any = self.game
         self._partners: dict[Player, Partner] = {}
-        self._changes: dict[tuple[Player, int], dict[str, Any]] = {}
-        self._encoded: dict[tuple[Player, int], str] = {}
-        self._changes_at = -1
 
     # -- course
 
@@ -238,15 +231,14 @@ class Room:
             str(player): {"agent": seat.agent, "token": seat.token, "invitation": seat.invitation}
             for player, seat in self.seats.items()
         }
-        watch = {str(player): token for player, token in self.watch.items()}
-        write_text(self._seats_file, json.dumps({"seats": seats, "watch": watch}), mode=PRIVATE)
+        write_text(self._seats_file, json.dumps({"seats": seats}), mode=PRIVATE)
 
     @property
     def _seats_file(self) -> Path:
         return (self.options.folder / self.recording).with_suffix(SEATS)
 
     @classmethod
-    def resume(cls, path: Path, options: ServerOptions, thinking: Thinking) -> Room | None:
+    def resume(cls, path: Path, options: ServerOptions, thinking: Executor) -> Room | None:
         """Return the game of a file of seats, as after its last recorded step; None if it is over.
 
         Raises `DataError` if another server has it or a file is damaged, `ReplayError` if it cannot be replayed.
@@ -273,9 +265,8 @@ class Room:
                     Seat(player_of(name), **seat, away_at=now, active_at=now, acted_at=acted)
                     for name, seat in kept["seats"].items()
                 ]
-                watch = {player_of(name): str(token) for name, token in kept["watch"].items()}
                 room = cls(path.stem.rpartition("-")[2], game, seats, options, thinking)
-            room.watch, room.recording, room._recorder = watch, file.name, recorder
+            room.recording, room._recorder = file.name, recorder
             room.begun_at = now - game.ticks * STEP_S
             for player, seat in room.seats.items():
                 spoken = game.speakers[player]
@@ -289,18 +280,8 @@ class Room:
 
     @property
     def playing(self) -> bool:
-        """Whether time passes: everybody is there, and the game is neither paused nor over.
-
-        A game of agents alone waits for spectators.
-        """
-        if self.over or self.paused or any(seat.waits for seat in self.seats.values()):
-            return False
-        return bool(self.clients) or self.has_people
-
-    @property
-    def has_people(self) -> bool:
-        """Whether a seat is that of a person."""
-        return any(seat.agent is None for seat in self.seats.values())
+        """Whether time passes: everybody is there, and the game is neither paused nor over."""
+        return not (self.over or self.paused or any(seat.waits for seat in self.seats.values()))
 
     def run_tick(self) -> None:
         """Run a tick; if it fails, end this game, so that the others continue."""
@@ -363,7 +344,7 @@ class Room:
 
     def learn(self, client: Client, step: str) -> None:
         """Report a step of the tutorial; its end ends a game that is there for it."""
-        if self.coach and client.seat is not None and not self.over:
+        if self.coach and not self.over:
             client.seat.active_at = client.seat.acted_at = clock.monotonic()
             self._report("tutorial", client.player, step=step)
             if step in ("done", "skipped"):
@@ -407,28 +388,27 @@ class Room:
 
     # -- people
 
-    def enter(self, player: Player, seat: Seat | None, page: str = "") -> Client:
-        """Add a person to a seat, or a spectator of a player. An older connection of the seat is closed.
+    def enter(self, seat: Seat, page: str = "") -> Client:
+        """Add a person to a seat. An older connection of the seat is closed.
 
         page: the same for all connections of a tab.
         """
-        client = Client(self, player, seat, page)
-        if seat is not None:
-            event = "back" if seat.active_at > 0 else "joined"
-            if (older := seat.client) is not None:
-                if page and older.page == page:  # its end has not been noticed yet
-                    self._report("away", player, why=LOST)
-                else:
-                    event = "elsewhere"
-                older.notify("elsewhere")
-                older.dismiss()
-                self.clients.discard(older)
-            seat.client, seat.active_at = client, clock.monotonic()
-            self._report(event, player)
-            if self.playing:
-                self.begun_at = self.begun_at or seat.active_at
-            if player in self.hands:
-                self.hands[player].forget()
+        client, player = Client(self, seat, page), seat.player
+        event = "back" if seat.active_at > 0 else "joined"
+        if (older := seat.client) is not None:
+            if page and older.page == page:  # its end has not been noticed yet
+                self._report("away", player, why=LOST)
+            else:
+                event = "elsewhere"
+            older.notify("elsewhere")
+            older.dismiss()
+            self.clients.discard(older)
+        seat.client, seat.active_at = client, clock.monotonic()
+        self._report(event, player)
+        if self.playing:
+            self.begun_at = self.begun_at or seat.active_at
+        if player in self.hands:
+            self.hands[player].forget()
         self.clients.add(client)
         client.notify("welcome", **self.facts(client))
         self.send_status()
@@ -437,9 +417,8 @@ class Room:
     def leave(self, client: Client, for_good: bool = False, why: str = LOST) -> None:
         """Remove a connection; `for_good`: its person has left the game."""
         self.clients.discard(client)
-        self.unwatched_at = clock.monotonic()
         seat = client.seat
-        if seat is None or seat.client is not client:
+        if seat.client is not client:
             return
         seat.client, seat.away_at, seat.away_why = (
             None,
@@ -457,28 +436,19 @@ class Room:
         self.send_status()
 
     def _lose(self, seat: Seat) -> None:
-        """Let an agent take the role of a person who is away for good, or end the game."""
-        others = [one for one in self.seats.values() if one is not seat and one.client is not None]
-        if (role := role_of(seat.player)) in self.options.replace and others:
-            self._replace(seat, self.options.replace[role])
-        else:
-            self.ended_by = seat.player
-            self.end("left", seat.away_why)
+        """End the game of a person who is away for good."""
+        self.ended_by = seat.player
+        self.end("left", seat.away_why)
 
     def _report(self, event: str, player: Player, **facts: Any) -> None:
         if not self.over:
             for callback in self.on_event:
                 callback(event, player, facts)
 
-    @property
-    def paused(self) -> bool:
-        """Whether time stands still though everybody may be there."""
-        return bool(self.pauses)
-
-    def pause(self, paused: bool, by: str = "admin") -> None:
+    def pause(self, paused: bool) -> None:
         """Stop the time of the game, or let it continue."""
-        if paused != (by in self.pauses):
-            (self.pauses.add if paused else self.pauses.discard)(by)
+        if paused != self.paused:
+            self.paused = paused
             self.send_status()
 
     def played_s(self, player: Player) -> float:
@@ -486,15 +456,13 @@ class Room:
         return max(0.0, self.seats[player].acted_at - self.begun_at) if self.begun_at else 0.0
 
     def check(self, now: float) -> None:
-        """Handle people who are away for too long: an agent takes their role, or the game ends."""
+        """End the game where people are away or do nothing for too long."""
         if self.over:
             return
         if now > self.until:
             self.end("time")
             return
         options = self.options
-        if not self.has_people and not self.clients and now - self.unwatched_at >= options.wait_s:
-            self.end("left")
         for seat in self.seats.values():
             if seat.agent is not None:
                 continue
@@ -519,30 +487,19 @@ class Room:
         elif idle_s > limit / 2 and seat.asked_at < seat.active_at and seat.client is not None:
             seat.asked_at = clock.monotonic()
             left = math.ceil(limit - idle_s)
-            seat.client.notify("note", text=ALIVE, values=[left])
-
-    def _replace(self, seat: Seat, name: str) -> None:
-        seat.agent, seat.token, seat.invitation = name, "", ""
-        self._partners[seat.player] = Partner(self.game, seat.player, name, self._thinking, None)
-        self.hands.pop(seat.player, None)
-        self.keep_seats()
-        self._report("replaced", seat.player, agent=name)
-        if not self.options.partner_name:
-            named = f" ({shown_name(name)})" if self.options.agents_named else ""
-            self.announce(f"An agent{named} is the {self.game.speakers[seat.player]} now.")
-        self.send_status()
+            seat.client.notify("note", text=ALIVE.format(left))
 
     # -- input
 
     def expects(self, client: Client) -> int:
         """Return the number of a person's next message, from 1; 0 if none can be taken now."""
-        if client.seat is None or self.over or len(self._words[client.player]) >= WORDS_WAITING:
+        if self.over or len(self._words[client.player]) >= WORDS_WAITING:
             return 0
         return client.seat.said + len(self._words[client.player]) + 1
 
     def say(self, client: Client, words: Words) -> None:
         """Queue a person's message for the next tick."""
-        if client.seat is None or self.over:
+        if self.over:
             return
         client.seat.active_at = client.seat.acted_at = clock.monotonic()
         if words.text.strip():
@@ -550,9 +507,8 @@ class Room:
 
     def show_typing(self, client: Client) -> None:
         """Show those who hear a person that it is typing, unless agents and people have to look alike."""
-        if client.seat is not None:
-            client.seat.active_at = clock.monotonic()
-            self._notify_hearers("typing", client.player)
+        client.seat.active_at = clock.monotonic()
+        self._notify_hearers("typing", client.player)
 
     def _notify_hearers(self, does: str, player: Player) -> None:
         """Show those who hear a player that it is typing or thinking, unless agents and people look alike."""
@@ -565,7 +521,7 @@ class Room:
 
     def move(self, client: Client, frame: CommandFrame) -> None:
         """Queue a command frame of a builder."""
-        if client.seat is None or client.player not in self.hands or not self.playing:
+        if client.player not in self.hands or not self.playing:
             return
         if client.gone:
             return  # late words of a connection that was replaced
@@ -575,34 +531,21 @@ class Room:
     # -- messages to clients
 
     def changes(self, player: Player, since: int) -> dict[str, Any]:
-        """Return the message with `LiveGame.delta`, made once for all clients that need the same."""
-        if self._changes_at != self.game.ticks:
-            self._changes, self._encoded, self._changes_at = {}, {}, self.game.ticks
-        if (player, since) not in self._changes:
-            self._changes[player, since] = {"t": "frame", **self.game.delta(player, since)}
-        return self._changes[player, since]
-
-    def encoded(self, player: Player, since: int) -> str:
-        """Return `changes` as text, made once for all spectators."""
-        changes = self.changes(player, since)
-        if (player, since) not in self._encoded:
-            self._encoded[player, since] = _encode(changes)
-        return self._encoded[player, since]
+        """Return the message with `LiveGame.delta`."""
+        return {"t": "frame", **self.game.delta(player, since)}
 
     def facts(self, client: Client) -> dict[str, Any]:
         """Return the message for a new client."""
         seat, player, sees = client.seat, client.player, self.game.config.sees
-        invited = self.open_seats if seat is not None else {}
+        invited = self.open_seats
         knows = "all" in sees[player] if sees else client.role == Role.ARCHITECT
         return {
             "role": client.role.value,
             "player": str(player),
             **team_facts(self.game.config),
-            "watching": seat is None,
-            "token": "" if seat is None else seat.token,
+            "token": seat.token,
             "invite": next(iter(invited.values()), ""),
             "invites": invited,
-            "watch": self.watch[player] if self.options.share else "",
             "examples": self._with_examples,
             "completes": self._with_examples and self._reads_by_grammar,
             "task": str(self.game.task.task_id or "") if knows else "",
@@ -611,10 +554,9 @@ class Room:
             "agents": {str(one): self._agent_name(seated.agent) for one, seated in self.seats.items()},
             "partner": self.options.partner_name,
             "left_s": self._left_s(),
-            "said": 0 if seat is None else seat.said,
+            "said": seat.said,
             "coach": self.coach,
             "back": self.options.back,
-            "replay": self.name if self.options.gallery else "",
         }
 
     @property
@@ -664,22 +606,21 @@ class Room:
         for client in self.clients:
             client.notify("status", **self.status())
 
-    def announce(self, text: str, player: Player | None = None) -> None:
-        """Send a note to all clients, or to those of a player."""
+    def announce(self, text: str) -> None:
+        """Send a note to all clients."""
         for client in self.clients:
-            if player in (None, client.player):
-                client.notify("note", text=text)
+            client.notify("note", text=text)
 
 
 class Rooms:
     """All games of a server, and the tokens that open them."""
 
-    def __init__(self, options: ServerOptions, thinking: Thinking | None = None) -> None:
+    def __init__(self, options: ServerOptions, thinking: Executor | None = None) -> None:
         self.options = options
         self.rooms: dict[str, Room] = {}
-        self._tokens: dict[str, tuple[Room, Player, Seat | None]] = {}
+        self._tokens: dict[str, tuple[Room, Seat]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
-        self._thinking = thinking or Thinking(options.processes)
+        self._thinking = thinking or threads()
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
         self._slots: list[list[Room]] = [[] for _ in range(SLOTS)]  # rooms that tick together
         self.draining = False  # no new games, because the server is going to end
@@ -711,16 +652,6 @@ class Rooms:
         own.token, own.invitation = own.invitation, ""
         await self._begin(seats, task, origin, seed)
         return own
-
-    async def show(self, agents: Mapping[Role, str], task: str | None = None, seed: int | None = None) -> str:
-        """Create a game of agents, and return the token of a spectator, who sees what the first player sees.
-
-        agents: names by role. Raises `ConfigError` if one is unknown.
-        """
-        players = self.options.config.players.values()
-        seats = [Seat(player, self._partner(player, agents[role_of(player)])) for player in players]
-        room = await self._begin(seats, task, "", seed)
-        return next(iter(room.watch.values()))
 
     async def _begin(self, seats: list[Seat], task: str | Task | None, origin: str, seed: int | None) -> Room:
         """Create a room for a task, a task by name, or for any."""
@@ -754,11 +685,9 @@ class Rooms:
 
     def _open(self, room: Room) -> None:
         """Register the tokens of a room, and add it to the clock."""
-        for player, seat in room.seats.items():
+        for seat in room.seats.values():
             for token in filter(None, (seat.token, seat.invitation)):
-                self._tokens[token] = room, player, seat
-        for player, token in room.watch.items():
-            self._tokens[token] = room, player, None
+                self._tokens[token] = room, seat
         min(self._slots, key=len).append(room)
 
     async def resume(self) -> None:
@@ -803,7 +732,7 @@ class Rooms:
         """Check all rooms: who is away for too long, and what is over."""
         low = self.free_mb < SPARE * self.options.free_mb
         for room in tuple(self.rooms.values()):
-            room.pause(low, "disk")
+            room.pause(low)
             room.check(now)
             if room.over and now - room.over_at > KEPT_S and not room.clients:
                 self._forget(room)
@@ -817,24 +746,18 @@ class Rooms:
         for room in self.rooms.values():
             if not room.over:
                 room.suspend()
-        self._thinking.shutdown()
+        self._thinking.shutdown(wait=False, cancel_futures=True)
         self._makers.shutdown(wait=False, cancel_futures=True)
 
     # -- entering
 
     def claim(self, invitation: str) -> str:
         """Take an invited seat, and return its new token. An invitation is valid once."""
-        room, player, seat = self._tokens.pop(invitation)
-        assert seat is not None
+        room, seat = self._tokens.pop(invitation)
         seat.invitation, seat.token = "", new_token()
-        self._tokens[seat.token] = room, player, seat
+        self._tokens[seat.token] = room, seat
         room.keep_seats()
         return seat.token
-
-    def seat_of(self, token: str) -> Seat | None:
-        """Return the seat that a person has by a token, or None."""
-        seat = self._tokens[token][2] if token in self._tokens else None
-        return None if seat is None or seat.agent is not None else seat
 
     def room_of(self, token: str) -> Room | None:
         """Return the room of a token, or None."""
@@ -846,14 +769,10 @@ class Rooms:
         place = self._tokens.get(token)
         if place is None:
             return None
-        room, player, seat = place
-        if seat is not None and seat.agent is not None:
-            seat = None  # an agent has the seat now, and the person may watch
-        if seat is None and sum(client.seat is None for client in room.clients) >= WATCHERS:
-            return None
-        if seat is not None and token == seat.invitation:
+        room, seat = place
+        if token == seat.invitation:
             self.claim(token)
-        return room.enter(player, seat, page)
+        return room.enter(seat, page)
 
     # -- how busy it is
 

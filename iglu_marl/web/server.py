@@ -22,20 +22,16 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.agents.learned.zoo import pretrained, zoo
-from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.files import private_folder
-from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.parsing import parse_json
 from iglu_marl.core.task import Task
-from iglu_marl.core.text import similar
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.game.knowledge import HALVES
 from iglu_marl.planning import reason_impossible
 from iglu_marl.tasks.imported import fitted
 from iglu_marl.tasks.voxel_files import read_voxels
-from iglu_marl.web import admin, gallery
+from iglu_marl.web import admin
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
     MESSAGE_BYTES,
@@ -56,8 +52,7 @@ from iglu_marl.web.limits import (
 from iglu_marl.web.locks import FileLock
 from iglu_marl.web.options import (
     PERSON,
-    READERS,
-    SERVER_TEXTS,
+    READING,
     TOO_FAST,
     ServerOptions,
     shown_name,
@@ -132,21 +127,13 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     free = [
         Route("/", _page("lobby.html")),
         Route("/api/lobby", lobby),
-        Route("/api/texts", no_texts),
         Route("/api/games", begin, methods=["POST"]),
     ]
-    if options.gallery:
-        free += [
-            Route("/gallery", _page("gallery.html")),
-            Route("/api/gallery", gallery.listed),
-            Route("/replay/{name}", gallery.replayed),
-        ]
     app = Starlette(
         routes=[
             *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
             *_page_of_a_game(),
             Route("/admin", admin.page),
-            Route("/api/admin", admin.act, methods=["POST"]),
             Route("/metrics", admin.metrics),
             Route("/healthz", health),
         ],
@@ -181,7 +168,7 @@ def person_app(page: Any, options: ServerOptions, farewell: str) -> Starlette:
         return PlainTextResponse(farewell)
 
     app = Starlette(
-        routes=[Route("/", left), *_page_of_a_game(), Route("/api/texts", no_texts)],
+        routes=[Route("/", left), *_page_of_a_game()],
         middleware=[Middleware(Guard, options.hosts, options.requests_per_s)],
         lifespan=lifespan,
     )
@@ -191,33 +178,18 @@ def person_app(page: Any, options: ServerOptions, farewell: str) -> Starlette:
 
 def options_for(study: Study, options: ServerOptions) -> ServerOptions:
     """Return the options of a server that runs a study. Raises `ConfigError` if it cannot."""
-    if options.team not in ({}, study.game):
-        raise ConfigError(
-            f"the server's team is {options.team!r:.80}, expected none: the study's file has it"
-        )
-    agents = dict(options.agents)
+    if options.team:
+        raise ConfigError(f"the server's team is {options.team!r:.80}, expected none with a study")
     if study.reader == "model":
-        try:
-            LLMSettings.from_environment()
-        except ConfigError as error:
-            raise ConfigError(f"reader is 'model', which needs a language model: {error}") from None
-        builders = (*agents.get(Role.BUILDER, ()), READERS["model"])
-        agents[Role.BUILDER] = tuple(dict.fromkeys(builders))
-    options = dataclasses.replace(options, team=study.game, agents=agents)
+        builders = (*options.agents.get(Role.BUILDER, ()), READING)
+        agents = {**options.agents, Role.BUILDER: tuple(dict.fromkeys(builders))}
+        options = dataclasses.replace(options, agents=agents)
     study.check_against(options.tasks, options.agents)
-    known = page_texts()
-    if unknown := [text for text in study.texts if text not in known]:
-        raise ConfigError(
-            f"texts has {unknown[0]!r:.80}, which no page has{similar(unknown[0], known)}; `iglu-marl study texts` "
-            "lists them"
-        )
     return dataclasses.replace(
         options,
-        gallery=False,
         agents_named=False,
         examples=study.examples,
         partner_name=study.partner_name,
-        share=False,
         back="Continue",
         minutes=study.game_minutes,
         idle_s=study.idle_s,
@@ -241,29 +213,6 @@ def _page(name: str) -> Any:
         return HTMLResponse(read_static(name))
 
     return page
-
-
-@lru_cache(maxsize=1)
-def page_texts() -> tuple[str, ...]:
-    """Return the English texts of a study's pages, which `Study.texts` translates."""
-    page = read_static("play.html").decode()
-    found = [
-        *re.findall(r">([^<>]*\w[^<>]*)<", page.partition("<body")[2]),
-        *re.findall(r'title="([^"]+)"', page),
-    ]
-    for name in ("study", "play", "panel", "talk", "scene", "completing", "tutorial", "team", "world"):
-        code = read_static(f"{name}.js").decode()
-        found += re.findall(r'\bt\("([^"]+)"', code)
-        for table in re.findall(r"// \[texts\](.*?)// \[/texts\]", code, re.S):
-            strings = re.findall(r'"([^"]*)"(:?)', table)
-            found += [text for text, colon in strings if text and not colon and text != "touch"]
-    words = (
-        *COLOR_NAMES[1:],
-        *HALVES,
-        *(form for role in Role for form in (role.value, role.value.title())),
-        "Continue",
-    )
-    return tuple(dict.fromkeys((*found, *words, *SERVER_TEXTS)))
 
 
 async def static_file(request: Request) -> Response:
@@ -292,7 +241,6 @@ async def lobby(request: Request) -> Response:
                 for name in options.agents.get(role, ())
                 if name in zoo()
             },
-            "gallery": options.gallery,
             **team_facts(options.config),
         }
     )
@@ -312,11 +260,6 @@ def example_sentences() -> dict[str, list[str]]:
             if re.match("What|How|Where|Which|Is|Are|Should", text)
         ],
     }
-
-
-async def no_texts(_: Request) -> Response:
-    """Answer as `Sessions.texts`: pages are in English."""
-    return JSONResponse({"language": "en", "texts": {}})
 
 
 async def help_texts(_: Request) -> Response:
@@ -350,7 +293,7 @@ async def begin(request: Request) -> Response:
         return JSONResponse({"error": refusal}, 503)
     try:
         role, partner, task = asked.get("role", ""), asked.get("partner", PERSON), asked.get("task")
-        own = await asyncio.to_thread(brought_task, asked["file"]) if asked.get("file") else None
+        own = await asyncio.to_thread(task_of_file, asked["file"]) if asked.get("file") else None
         names = partner.values() if isinstance(partner, dict) else [partner]
         if not all(isinstance(name, str) for name in (role, task or "", *names)):
             raise ConfigError("expected names of a role, of partners and of a task")
@@ -363,17 +306,16 @@ async def begin(request: Request) -> Response:
     return JSONResponse({"token": seat.token})
 
 
-def brought_task(file: Any) -> Task:
-    """Return the task to build the structure of a file that a page has sent. Raises `ConfigError` if it is unusable."""
+def task_of_file(file: Any) -> Task:
+    """Return the task to build the structure of a file from a page. Raises `ConfigError` if it is unusable."""
     try:
-        name, content = file["name"], base64.b64decode(file["content"], validate=True)
-        model = read_voxels(Path(name).name, content=content, unpacked_limit=UNPACKED_BYTES)
+        name, content = Path(file["name"]).name, base64.b64decode(file["content"], validate=True)
+        model = read_voxels(name, content=content, unpacked_limit=UNPACKED_BYTES)
         task = Task("", fitted(model, "scale"), task_id=model.name[:40], ids="iglu")
-    except (IgluMarlError, ValueError, TypeError, KeyError) as error:
-        reason = (
-            str(error) if isinstance(error, IgluMarlError) else "a file with a name and content is expected"
-        )
-        raise ConfigError(f"The file cannot be used: {reason:.200}") from None
+    except IgluMarlError as error:
+        raise ConfigError(f"The file cannot be used: {str(error)[:200]}") from None
+    except (ValueError, TypeError, KeyError):
+        raise ConfigError("The file cannot be used: a file with a name and content is expected") from None
     worlds = Worlds(1)
     worlds.spawn(0, task)
     if reason := reason_impossible(worlds):
@@ -382,7 +324,7 @@ def brought_task(file: Any) -> Task:
 
 
 async def connection(socket: WebSocket) -> None:
-    """Serve a player or a spectator; the first message is {"t": "join", "token", "page": name of the tab}."""
+    """Serve a player; the first message is {"t": "join", "token", "page": name of the tab}."""
     if not same_origin(socket.headers):
         await socket.close(POLICY)
         return

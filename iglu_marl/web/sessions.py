@@ -25,7 +25,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.agents.registry import reader_of
-from iglu_marl.core.dialogue import Role, role_of
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
 from iglu_marl.core.parsing import parse_json, read_file
@@ -86,7 +86,11 @@ class Sessions:
             Route(f"/api/study/{name}", self._answering(answer), methods=["POST"])
             for name, answer in answers.items()
         )
-        return [*posted, Route("/api/texts", self.texts), WebSocketRoute("/ws/study", self.waiting)]
+        return [
+            *posted,
+            Route("/api/study/parameters", self.parameters),
+            WebSocketRoute("/ws/study", self.waiting),
+        ]
 
     def _answering(self, answer: Callable[[dict[str, Any]], Any]) -> Any:
         async def endpoint(request: Request) -> Response:
@@ -109,53 +113,13 @@ class Sessions:
         return len(self._tasks)
 
     async def under_way(self) -> list[dict[str, Any]]:
-        """Return code, condition, stage, game, partners' codes and state of the participants who may still be there."""
+        """Return code, condition, stage and game of the participants who may be there, and when they were seen."""
         rows = await self.store.call(db.under_way, self.study)
-        codes: dict[int, list[str]] = {}
-        for row in rows:
-            codes.setdefault(row["team"], []).append(row["code"])
         names = ("code", "condition", "stage", "game")
+        now = clock.time()
         return [
-            {
-                **{name: row[name] for name in names},
-                "partner": ", ".join(one for one in codes[row["team"]] if row["team"] and one != row["code"]),
-                "state": self._state(row),
-            }
-            for row in rows
+            {**{name: row[name] for name in names}, "seen": f"{now - row['seen']:.0f} s ago"} for row in rows
         ]
-
-    def _state(self, row: dict[str, Any]) -> str:
-        """Return what a participant does now."""
-        token = self._seats.get((row["id"], row["game"]), "")
-        room, seat = self.rooms.room_of(token), self.rooms.seat_of(token)
-        if room is not None and not room.over:
-            away_s = clock.monotonic() - seat.away_at if seat is not None and seat.waits else 0.0
-            return f"away for {away_s:.0f} s" if away_s else f"plays {room.name}"
-        if row["id"] in self._pages:
-            return "waits"
-        return f"seen {max(0.0, clock.time() - row['seen']):.0f} s ago"
-
-    async def act(self, do: str, code: str, text: str) -> bool:
-        """Send a "message" to a participant, or "dismiss" it. Return False if that is not possible."""
-        there = await self.store.call(db.under_way, self.study)
-        row = next((one for one in there if one["code"] == code), None)
-        if row is None or do not in ("message", "dismiss"):
-            return False
-        token, page = self._seats.get((row["id"], row["game"]), ""), self._pages.get(row["id"])
-        room, seat = self.rooms.room_of(token), self.rooms.seat_of(token)
-        self._keep(db.note, row["id"], do, {"text": text})
-        if do == "dismiss":
-            await self._advance(row, "dismissed")
-            if room is not None and seat is not None:
-                room.ended_by = room.ended_by or seat.player
-                room.end("dismissed")
-        elif room is not None and seat is not None:
-            room.announce(text, seat.player)
-        elif page is not None:
-            await page.send_json({"t": "note", "text": text})
-        else:
-            return False
-        return True
 
     async def status(self) -> list[dict[str, Any]]:
         """Return the number of participants by condition and stage."""
@@ -204,17 +168,9 @@ class Sessions:
 
     # -- requests of a participant
 
-    async def texts(self, _: Request) -> Response:
-        """Answer with what pages need before they know the participant."""
-        study = self.study
-        return JSONResponse(
-            {
-                "language": study.language,
-                "texts": study.texts,
-                "parameter": study.participant,
-                "parameters": study.parameters,
-            }
-        )
+    async def parameters(self, _: Request) -> Response:
+        """Answer with the parameters of the study's links."""
+        return JSONResponse({"parameter": self.study.participant, "parameters": self.study.parameters})
 
     async def enter(self, asked: dict[str, Any]) -> dict[str, Any]:
         """{"code", "key", "touch", "parameters"} or {"token"} -> the participant's state."""
@@ -380,39 +336,34 @@ class Sessions:
 
     async def _begin(self, row: dict[str, Any], ready: bool) -> dict[str, Any]:
         """Start a game with an agent or with a waiting person, or wait for one."""
-        study, condition, number = self.study, self.study.condition(row["condition"]), row["game"]
-        seats, team = study.seats(condition.name), row["team"]
-        if self._round(row).practice or len(seats) == 1:
+        study, condition, team = self.study, self.study.condition(row["condition"]), row["team"]
+        if self._round(row).practice or len(condition.seats) == 1:
             return await self._open({row["id"]: self._role(row)}, row)
-        size = len(seats)
         if team is not None:
-            people = await self.store.call(db.members, team)
-            there = [one for one in people if one["stage"] not in OVER and one["game"] <= number]
-            size = len(there)
-            if size < max(2, len(people)) and study.no_partner == "wait":
+            members = await self.store.call(db.members, team)
+            there = [one for one in members if one["stage"] not in OVER and one["game"] <= row["game"]]
+            if len(there) < 2:
+                if study.no_partner != "wait":
+                    return await self._without_partner(row)
                 await self.store.call(db.part, [one["id"] for one in there])
-                row, team, size = {**row, "team": None}, None, len(seats)
-            elif size == 1 or (size < len(people) and study.no_partner == "dismiss"):
-                return await self._without_partner(row)
-        queue, now = self._queues.setdefault((condition.name, number), Queue()), clock.monotonic()
-        patience_s = study.wait_s if study.no_partner == "agent" else math.inf
-        mine = queue.ask(row["id"], team, now, ready, size, patience_s)
-        if mine.matched:
-            found = sorted((mine, *mine.others), key=lambda one: one.since)
-            for one in found:
-                queue.remove(one.participant)
-            return await self._with_people(row, [one.participant for one in found])
-        if mine.others:
-            left = READY_S - (now - mine.offered_at)
-            order = sorted((mine, *mine.others), key=lambda one: one.since).index(mine)
-            role = self._role(row) if team is not None else seats[order]
-            answer = {"wait": math.ceil(left), "offered": True, "confirmed": mine.ready, "people": size}
-            return {**answer, "role": str(role)}
-        left = study.wait_s - (now - mine.since)
+                row, team = {**row, "team": None}, None
+        queue = self._queues.setdefault((condition.name, row["game"]), Queue())
+        now = clock.monotonic()
+        mine = queue.ask(row["id"], team, now, ready)
+        if mine.other is not None:
+            people = sorted((mine, mine.other), key=lambda one: one.since)
+            if mine.matched:
+                for one in people:
+                    queue.remove(one.participant)
+                return await self._with_people(row, [one.participant for one in people])
+            role = self._role(row) if team is not None else condition.seats[people.index(mine)]
+            left = math.ceil(READY_S - (now - mine.offered_at))
+            return {"wait": left, "offered": True, "confirmed": mine.ready, "role": str(role)}
+        left_s = study.wait_s - (now - mine.since)
         if study.no_partner == "wait":
-            return {"wait": math.ceil(max(left, 1.0)), "open": True, "people": size}
-        if left > 0:
-            return {"wait": math.ceil(left), "people": size}
+            return {"wait": math.ceil(max(left_s, 1.0)), "open": True}
+        if left_s > 0:
+            return {"wait": math.ceil(left_s)}
         queue.remove(row["id"])
         return await self._without_partner(row)
 
@@ -428,17 +379,18 @@ class Sessions:
         """Return the number of a participant's present game after practice, from 0; negative in practice."""
         return int(row["game"]) - sum(one.practice for one in self._rounds(row))
 
-    def _role(self, row: dict[str, Any]) -> Player:
+    def _role(self, row: dict[str, Any]) -> Role:
         """Return what a participant plays in its present game."""
         if (own := self._round(row).role) is not None:
             return own
-        seats = self.study.seats(row["condition"])
-        first = seats.index(player_of(row["role"])) if row["role"] else 0
-        return seats[(first + self._turns(row)) % len(seats)]
+        condition = self.study.condition(row["condition"])
+        first = Role(row["role"]) if row["role"] else condition.role
+        return self._after_turns(row, first) if row["team"] is not None else first
 
-    def _turns(self, row: dict[str, Any]) -> int:
-        """Return how often the members of a team have taken the next seat."""
-        return self._counted(row) if self.study.roles == "swap" and row["team"] is not None else 0
+    def _after_turns(self, row: dict[str, Any], role: Role) -> Role:
+        """Return what one of a pair plays in the present game who plays `role` in the first; or the other way round."""
+        swaps = self.study.roles == "swap" and self._counted(row) % 2 == 1
+        return next(one for one in Role if one != role) if swaps else role
 
     async def _without_partner(self, row: dict[str, Any]) -> dict[str, Any]:
         """Do what the study wants for a participant for whom nobody is there."""
@@ -449,31 +401,27 @@ class Sessions:
 
     async def _with_people(self, row: dict[str, Any], people: list[int]) -> dict[str, Any]:
         """Start a game of participants, in the order in which they came."""
-        seats = self.study.seats(row["condition"])
+        seats = self.study.condition(row["condition"]).seats
         if self.study.pairing == "fixed" and row["team"] is None:
-            turns = self._turns({**row, "team": 0})
-            stored = {who: str(seats[(k - turns) % len(seats)]) for k, who in enumerate(people)}
+            stored = {who: str(self._after_turns(row, seat)) for who, seat in zip(people, seats, strict=True)}
             await self.store.call(db.join_team, self.study, stored)
-        found = [one for who in people if (one := await self.store.call(db.by_id, who)) is not None]
-        fixed = {one["id"]: self._role(one) for one in found if one["team"] is not None}
-        row = next((one for one in found if one["id"] == row["id"]), row)
-        return await self._open(fixed or dict(zip(people, seats, strict=False)), row)
+        pair = [one for who in people if (one := await self.store.call(db.by_id, who)) is not None]
+        fixed = {one["id"]: self._role(one) for one in pair if one["team"] is not None}
+        row = next((one for one in pair if one["id"] == row["id"]), row)
+        return await self._open(fixed or dict(zip(people, seats, strict=True)), row)
 
-    def _partners(self, row: dict[str, Any], players: Mapping[int, Player]) -> dict[str, str]:
-        """Return who plays what in a participant's game: "person", or an agent in place of others."""
+    def _partner(self, row: dict[str, Any], role: Player) -> str:
+        """Return the agent with which a participant plays alone."""
         condition, practice = self.study.condition(row["condition"]), self._round(row).practice
-        partners = dict.fromkeys(map(str, players.values()), PERSON)
-        for player in self.study.players:
-            agent = PERSON if practice else condition.agent_of(player)
-            agent = self.study.fallback[role_of(player)] if agent == PERSON else agent
-            partners.setdefault(str(player), agent)
-        return partners
+        if not practice and condition.partner != PERSON:
+            return condition.partner
+        return self.study.fallback[next(one for one in Role if one != role)]
 
     async def _open(self, players: Mapping[int, Player], row: dict[str, Any]) -> dict[str, Any]:
         """Start the game of a participant's row, and store it for its players."""
-        number, task, partners = row["game"], self._round(row).task, self._partners(row, players)
-        agents = dict.fromkeys(agent for agent in partners.values() if agent != PERSON)
-        seat = await self.rooms.create(players[row["id"]], partners, task)
+        number, task, own = row["game"], self._round(row).task, players[row["id"]]
+        partner = PERSON if len(players) > 1 else self._partner(row, own)
+        seat = await self.rooms.create(own, partner, task)
         room = self.rooms.room_of(seat.token)
         assert room is not None
         for other in room.seats.values():
@@ -485,16 +433,18 @@ class Sessions:
             participant: {
                 "number": number, "task": task, "role": str(role), "recording": room.recording, "how": "",
                 "practice": int(self._round(row).practice),
-                "partner": PERSON if len(players) > 1 else ", ".join(agents),
+                "partner": partner,
             }
             for participant, role in players.items()
         }  # fmt: skip
         await self.store.call(db.game_begun, begun)
-        builders = (name for player, name in partners.items() if role_of(player) == Role.BUILDER)
-        for builder in set(builders) - {PERSON}:
-            for participant in players:
-                detail = {"game": number, "builder": builder, "reader": reader_of(builder)}
-                await self.store.call(db.note, participant, "reader", detail)
+        if partner != PERSON and own == Role.ARCHITECT:
+            await self.store.call(
+                db.note,
+                row["id"],
+                "reader",
+                {"game": number, "builder": partner, "reader": reader_of(partner)},
+            )
         for participant, role in players.items():
             self._seats[participant, number] = room.seats[role].token
         self._follow(room, row, players)
@@ -644,7 +594,7 @@ class Sessions:
             view["pages"] = [as_html(part) for part in re.split(r"^---$", text, flags=re.M)]
         elif stage == "game":
             rounds, practice = self._rounds(row), self._round(row).practice
-            known = practice or row["role"] or len(self.study.seats(row["condition"])) == 1
+            known = practice or row["role"] or row["condition"] not in study.paired
             view |= {
                 "games": len(rounds),
                 "practice": practice,

@@ -331,7 +331,7 @@ def enter(
     chosen = sql.select(table.c.condition, sql.func.count()).where(counts).group_by(table.c.condition)
     counted = dict(connection.execute(chosen).all())
     fewest = min(counted.get(one.name, 0) for one in study.conditions)
-    lone = [name for name in study.paired if _alone(connection, study, name) % len(study.seats(name))]
+    lone = [name for name in study.paired if _alone(connection, study, name) % 2]
     condition = secrets.choice(
         lone or [one.name for one in study.conditions if counted.get(one.name, 0) == fewest]
     )

@@ -7,18 +7,14 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
-from iglu_marl.core.dialogue import Role, role_of
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import read_file
-from iglu_marl.game.config import GameConfig
-from iglu_marl.game.profiles import team_options
-from iglu_marl.recording.rollout import Player
-from iglu_marl.web.options import PERSON, READERS, Reader
+from iglu_marl.web.options import PERSON, READING
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -98,26 +94,27 @@ class SurveyQuestion:
 class Condition:
     """A group of participants, who play games with an agent or with each other (partner "person").
 
-    role: of the participant, or of the one who came first; in a team its seat, such as "builder_1" (default: the first
-    builder). partner: of all others, or by seat, where "person" is the default. tasks: one game each.
+    role: of the participant, or of the one who came first. tasks: one game each.
     """
 
     name: str
     tasks: tuple[str, ...]
-    role: Player = Role.BUILDER
-    partner: str | Mapping[str, str] = "scripted"
+    role: Role = Role.BUILDER
+    partner: str = "scripted"
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise ConfigError(f"the condition {self.name!r} has no tasks, expected a list of names")
-        if not isinstance(self.partner, (str, Mapping)):
-            raise ConfigError(
-                f"partner of {self.name!r} is {self.partner!r:.40}, expected a text or a table by seat"
-            )
 
-    def agent_of(self, player: Player) -> str:
-        """Return who plays with the first participant as `player`: an agent's name, or "person"."""
-        return self.partner if isinstance(self.partner, str) else self.partner.get(str(player), PERSON)
+    @property
+    def other(self) -> Role:
+        """The role of the partner."""
+        return Role.ARCHITECT if self.role == Role.BUILDER else Role.BUILDER
+
+    @property
+    def seats(self) -> tuple[Role, ...]:
+        """What the people of a game play, beginning with the one who came first."""
+        return (self.role, self.other) if self.partner == PERSON else (self.role,)
 
 
 class Round(NamedTuple):
@@ -125,7 +122,7 @@ class Round(NamedTuple):
 
     task: str
     practice: bool
-    role: Player | None = None
+    role: Role | None = None
     tutorial: bool = False
 
 
@@ -133,7 +130,6 @@ class Round(NamedTuple):
 class Study:
     """The contents of a study's file. Texts are Markdown; a line `---` begins another page of instructions.
 
-    language: of the texts, such as "en". texts: translations of the pages' texts.
     participant: the address parameter with the participant's code. parameters: others whose values are kept.
     links: "open", or "signed" by `iglu-marl study links`. devices: "mouse", "touch" or both.
     quiz: questions with `expected` after the instructions. Who fails reads the instructions again; after `quiz_tries`
@@ -142,10 +138,9 @@ class Study:
     practice_until: "" (it may be left at any time), "complete", "blocks:3" (right ones) or "minutes:2". Who leaves
         before plays it again.
     tutorial: "off", or "before practice", in games of its own with the first task of practice.
-    team: of all games, by name or as a table of options with the key `name` (optional); "" = one of each role.
     partner_name: how partners are called, agents and people alike; "" = "an agent" or "a person".
     pairing: "fixed" (people stay together in all games) or "rotate" (paired again before each game).
-    roles: of those who stay together, "fixed" or "swap" (after each game; in a team each takes the next seat).
+    roles: of those who stay together, "fixed" or "swap" (after each game).
     order: of a condition's tasks, "listed" or "latin" (each participant or pair has the next row of a Latin square).
     no_partner: what follows when no partner is there for `wait_s`: an "agent" (`fallback`, by role) plays instead, the
         participant has to "wait", or is dismissed with `dismissed_code` ("dismiss").
@@ -168,8 +163,6 @@ class Study:
     name: str
     conditions: tuple[Condition, ...]
     title: str = "A study"
-    language: str = "en"
-    texts: Mapping[str, str] = field(default_factory=dict)
     consent: str = ""
     instructions: str = ""
     quiz: tuple[SurveyQuestion, ...] = ()
@@ -185,18 +178,15 @@ class Study:
     practice: tuple[str, ...] = ()
     practice_until: str = ""
     tutorial: Literal["before practice", "off"] = "off"
-    team: str | Mapping[str, Any] = ""
     partner_name: str = ""
     pairing: Literal["fixed", "rotate"] = "fixed"
     roles: Literal["fixed", "swap"] = "fixed"
     order: Literal["listed", "latin"] = "listed"
     no_partner: Literal["agent", "wait", "dismiss"] = "agent"
     examples: Literal["agents", "always", "never"] = "agents"
-    reader: Reader = "grammar"
+    reader: Literal["grammar", "model"] = "grammar"
     wait_s: float = 120.0
-    fallback: Mapping[Role, str] = field(
-        default_factory=lambda: {Role.ARCHITECT: "scripted", Role.BUILDER: "scripted"}
-    )
+    fallback: Mapping[Role, str] = field(default_factory=lambda: dict.fromkeys(Role, "scripted"))
     drop_minutes: float = 60.0
     most: int = 1000
     minutes: float = 0.0
@@ -258,70 +248,25 @@ class Study:
         ):
             if len(set(names)) < len(names):
                 raise ConfigError(f"a {what} of the study is there twice: {', '.join(names)}")
-        first = next(one for one in self.players if role_of(one) == Role.BUILDER)
-        seated = [replace(one, role=first) if one.role == Role.BUILDER else one for one in self.conditions]
-        object.__setattr__(self, "conditions", tuple(seated))
         if self.reader == "model":
-            self._read_by_model()
-        seats = [str(one) for one in self.players]
-        for one in self.conditions:
-            for name in (str(one.role), *(one.partner if isinstance(one.partner, Mapping) else ())):
-                if name not in seats:
-                    raise ConfigError(
-                        f"a role of {one.name!r} is {name!r:.40}, expected one of {', '.join(seats)}"
-                    )
-
-    def _read_by_model(self) -> None:
-        """Replace the builders whose reader the study chooses. Raises `ConfigError` in a team."""
-        if self.team:
-            raise ConfigError("reader is 'model' with a team, expected 'grammar' or no team")
-        scripted, reading = READERS["grammar"], READERS["model"]
-        conditions = tuple(
-            replace(one, partner=reading)
-            if one.role == Role.ARCHITECT and one.agent_of(Role.BUILDER) == scripted
-            else one
-            for one in self.conditions
-        )
-        object.__setattr__(self, "conditions", conditions)
-        if self.fallback.get(Role.BUILDER) == scripted:
-            object.__setattr__(self, "fallback", {**self.fallback, Role.BUILDER: reading})
-
-    @cached_property
-    def game(self) -> Mapping[str, Any]:
-        """The options of a game of a team; {} = one of each role. Raises `ConfigError` for unknown ones."""
-        if isinstance(self.team, str):
-            return team_options(self.team, {}) if self.team else {}
-        if not isinstance(self.team, Mapping):
-            raise ConfigError(f"team is {self.team!r:.40}, expected a name or a table of options")
-        own = {name: value for name, value in self.team.items() if name != "name"}
-        return team_options(str(self.team["name"]), own) if "name" in self.team else own
-
-    @cached_property
-    def players(self) -> tuple[Player, ...]:
-        """Who plays: the roles, or the seats of the team."""
-        return tuple(GameConfig.of(None, self.game).players.values())
-
-    def seats(self, condition: str) -> tuple[Player, ...]:
-        """Return what the people of a game play, beginning with the one who came first."""
-        group = self.condition(condition)
-        others = (one for one in self.players if one != group.role and group.agent_of(one) == PERSON)
-        return (group.role, *others)
+            heard = Role.ARCHITECT, "scripted"
+            conditions = (
+                replace(one, partner=READING) if (one.role, one.partner) == heard else one
+                for one in self.conditions
+            )
+            object.__setattr__(self, "conditions", tuple(conditions))
+            if self.fallback.get(Role.BUILDER) == "scripted":
+                object.__setattr__(self, "fallback", {**self.fallback, Role.BUILDER: READING})
 
     @property
     def version(self) -> str:
-        """A hash of the contents, 16 hexadecimal digits. Keys with their default value do not count."""
-        given = {one.name: getattr(self, one.name) for one in fields(self)}
-        changed = {
-            one.name: given[one.name]
-            for one in fields(self)
-            if one.compare and given[one.name] != _default(one)
-        }
-        return hashlib.sha256(repr(changed).encode()).hexdigest()[:16]
+        """A hash of the file, 16 hexadecimal digits."""
+        return hashlib.sha256((self.source or repr(self)).encode()).hexdigest()[:16]
 
     @property
     def paired(self) -> tuple[str, ...]:
         """Names of the conditions in which people play with people."""
-        return tuple(one.name for one in self.conditions if len(self.seats(one.name)) > 1)
+        return tuple(one.name for one in self.conditions if one.partner == PERSON)
 
     def condition(self, name: str) -> Condition:
         """Return the condition of that name."""
@@ -331,8 +276,7 @@ class Study:
         """Return a participant's games, practice first. place: row of the Latin square."""
         group = self.condition(condition)
         first = place % len(group.tasks) if self.order == "latin" else 0
-        roles = {role_of(one): one for one in reversed(self.players)}  # the first of each role
-        practice_roles = roles.values() if len(self.seats(condition)) > 1 else (group.role,)
+        practice_roles = (Role.BUILDER, Role.ARCHITECT) if group.partner == PERSON else (group.role,)
         practice = [Round(task, True, role) for task in self.practice for role in practice_roles]
         if self.tutorial != "off":
             practice = [Round(self.practice[0], True, role, True) for role in practice_roles] + practice
@@ -374,15 +318,11 @@ class Study:
         for one in self.conditions:
             if unknown := [each.task for each in self.rounds(one.name) if each.task not in tasks]:
                 raise ConfigError(f"the condition {one.name!r} has the task {unknown[0]!r}, which is unknown")
-            for player in self.players:
-                agent, names = one.agent_of(player), agents.get(role_of(player), ())
-                if player != one.role and agent not in (PERSON, *names):
-                    known = ", ".join((*names, PERSON))
-                    raise ConfigError(f"the partner of {one.name!r} is {agent!r}, expected one of {known}")
-
-
-def _default(one: Any) -> Any:
-    return one.default_factory() if one.default_factory is not MISSING else one.default
+            known = (*agents.get(one.other, ()), PERSON)
+            if one.partner not in known:
+                raise ConfigError(
+                    f"the partner of {one.name!r} is {one.partner!r}, expected one of {', '.join(known)}"
+                )
 
 
 _LISTS = {"conditions": Condition, "quiz": SurveyQuestion, "questions": SurveyQuestion}
@@ -401,8 +341,6 @@ def read_study(path: str | os.PathLike[str]) -> Study:
             source += "\n".join(["", f"# {name}", *(f"# {line}" for line in text.splitlines()), ""])
             return text
 
-        if isinstance(content.get("texts"), str):
-            content["texts"] = tomllib.loads(beside(content["texts"]))
         for row in (content, *(row for row in content.get("questions", ()) if isinstance(row, dict))):
             for key in ("consent", "instructions", "text"):
                 if re.fullmatch(r"[^\n]+\.md", str(row.get(key, ""))):  # a file beside the study's
@@ -422,9 +360,8 @@ def _study(content: Mapping[str, Any]) -> Study:
             raise ConfigError(f"{key} is {rows!r:.60}, expected tables [[{key}]]")
         values[key] = tuple(_made(kind, row, f"a table [[{key}]]") for row in rows)
     if "fallback" in values:
-        values["fallback"] = {Role(role): str(name) for role, name in dict(values["fallback"]).items()}
-    if "texts" in values:
-        values["texts"] = {str(key): str(text) for key, text in dict(values["texts"]).items()}
+        named = {Role(role): str(name) for role, name in dict(values["fallback"]).items()}
+        values["fallback"] = {**dict.fromkeys(Role, "scripted"), **named}
     study: Study = _made(Study, values, "the file")
     return study
 
@@ -453,6 +390,8 @@ def _made(kind: Any, row: Mapping[str, Any], where: str) -> Any:
         fields |= {name: row[name] for name in _LISTS}
     if kind is Condition and "tasks" not in row:
         raise ConfigError(f"the condition {row['name']!r} has no tasks, expected a list of names")
-    if kind is Condition and row.get("role") in tuple(Role):
-        fields["role"] = Role(row["role"])
+    if kind is Condition and (role := row.get("role", Role.BUILDER)) not in tuple(Role):
+        raise ConfigError(f"a role of {row['name']!r} is {role!r:.40}, expected {' or '.join(Role)}")
+    if "role" in fields:
+        fields["role"] = Role(fields["role"])
     return kind(**fields)

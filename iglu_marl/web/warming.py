@@ -1,4 +1,4 @@
-"""Warm-up of a process in which games tick or agents think."""
+"""Warm-up of a process in which games tick and agents think."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SWITCH_S = 0.0005  # for which a busy thread may delay the others
 GC_THRESHOLDS = 5000, 20, 100  # a full collection takes 50 ms, in which nothing ticks
 
 
-def warm_up(agents: bool = True) -> None:
+def warm_up() -> None:
     """Compile what a live game needs (half a minute the first time), and tune the process for even ticks.
 
     Busy threads give way sooner, and the garbage collector skips all present objects.
@@ -31,10 +31,9 @@ def warm_up(agents: bool = True) -> None:
         game.tick({Role.ARCHITECT: "Place a red block two north of the middle."}, hands.action(0.0, 0.0))
         for role in Role:
             game.delta(role, -1)
-            if agents:
-                agent = partner_for(game, role, "scripted")
-                agent.reset(role, 0)
-                agent.act(game.observe(f"{role.value}_0"))
+            agent = partner_for(game, role, "scripted")
+            agent.reset(role, 0)
+            agent.act(game.observe(f"{role.value}_0"))
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()

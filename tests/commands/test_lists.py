@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,26 +59,3 @@ def test_every_agent_is_listed_in_a_line() -> None:
     assert "single requests, exact 0.85" in told("agents")
     with pytest.raises(ConfigError, match=r"--role is 'bilder'.*did you mean 'builder'"):
         told("agents", "--role", "bilder")
-
-
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("iglu-marl ta", ["tasks"]),
-        ("iglu-marl demo --task lig", ["lighthouse"]),
-        ("iglu-marl demo --builder pov", ["pov-walker-v2"]),
-        ("iglu-marl benchmark run see-f", ["see-few-v2"]),
-        ("iglu-marl show ki", ["kite"]),
-    ],
-)
-def test_a_shell_completes_names(words: str, offered: list[str]) -> None:
-    asked = {
-        "_IGLU_MARL_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
-    }
-    code = "import sys; from iglu_marl.cli import main; sys.argv[0] = 'iglu-marl'; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.split() == offered, done.stderr

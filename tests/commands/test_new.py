@@ -51,11 +51,9 @@ def test_what_it_writes_runs_and_is_scored(kind: str, tmp_path: Path) -> None:
         ("new builder ñandu", "NAME is 'ñandu'"),
         ("new builder ../mine", "NAME is '../mine'"),
         (f"new builder {'x' * 300}", "cannot be used as a path"),
-        ("new builder numpy", "NAME is 'numpy', which would hide the installed numpy ("),
-        ("new task-source random", "would hide Python's module random"),
-        ("new builder conftest", "would hide the settings of pytest"),
-        ("new builder executor", "would hide iglu_marl.planning.Executor in it; choose another, such as my_executor"),
-        ("new architect scripted_builder", "would hide iglu_marl.agents.ScriptedBuilder"),
+        ("new builder numpy", "NAME is 'numpy', which would hide the module numpy"),
+        ("new task-source random", "would hide the module random"),
+        ("new builder conftest", "would hide the module conftest"),
     ],
 )  # fmt: skip
 def test_bad_names(words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

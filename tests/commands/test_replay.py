@@ -161,7 +161,7 @@ def test_it_speaks_in_a_single_agent_environment() -> None:
 
 
 def demo(*arguments: str) -> dict[str, Any]:
-    result = CliRunner().invoke(app, ["demo", "--video-format", "none", "--json", *arguments])
+    result = CliRunner().invoke(app, ["demo", "--json", *arguments])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import itertools
 import json
-import multiprocessing
 import os
 import resource
 import socket
@@ -22,16 +22,16 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import uvloop
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from iglu_marl.language import CellEdit, render
 
 PORT = 8791
 ADDRESS, HOST = ("127.0.0.1", PORT), f"127.0.0.1:{PORT}"
-TEXT, PING, PONG = 1, 9, 10  # kinds of frames
 PATIENCE_S, SETTLE_S = 180.0, 5.0  # until all games are played, and from there on until it is measured
 
 
@@ -40,13 +40,10 @@ def serve(folder: Path, games: int, seconds: float) -> None:
     import uvicorn
 
     from iglu_marl.web import ServerOptions, create_app
-    from iglu_marl.web.partners import PROCESSES
     from iglu_marl.web.warming import warm_up
 
     warm_up()
-    options = ServerOptions(
-        folder=folder, games_per_address=10_000, late_s=10.0, requests_per_s=10_000, processes=PROCESSES
-    )
+    options = ServerOptions(folder=folder, games_per_address=10_000, late_s=10.0, requests_per_s=10_000)
     app = create_app(options)
     late: list[float] = []
     config = uvicorn.Config(
@@ -74,18 +71,17 @@ def serve(folder: Path, games: int, seconds: float) -> None:
             await asyncio.sleep(0.2)
         await asyncio.sleep(SETTLE_S)
         late.clear()
-        children = [process.pid for process in multiprocessing.active_children()]
-        used, begun = [time.process_time(), sum(map(used_s, children))], time.monotonic()
+        used, begun = time.process_time(), time.monotonic()
         await asyncio.sleep(seconds)
         took = time.monotonic() - begun
-        own, beside = (time.process_time() - used[0]) / took, (sum(map(used_s, children)) - used[1]) / took
+        own = (time.process_time() - used) / took
         p50, p95, p99 = np.percentile(late or [np.nan], [50, 95, 99]) * 1000
         memory, each = memory_mb(), max(playing(), 1)
         print(
-            f"{playing()} games; {own:.2f} cores ({1000 * own / each:.1f} ms a second for each game), and {beside:.2f} "
-            f"of agents in {len(children)} processes; lateness ms p50 {p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, max "
+            f"{playing()} games; {own:.2f} cores ({1000 * own / each:.1f} ms a second for each game); "
+            f"lateness ms p50 {p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, max "
             f"{max(late, default=0) * 1000:.0f} in {len(late)} ticks; {memory:.0f} MB, {(memory - empty) / each:.2f} "
-            f"MB for each game, and {sum(map(memory_mb, children)):.0f} MB of agents; load {os.getloadavg()[0]:.1f}",
+            f"MB for each game; load {os.getloadavg()[0]:.1f}",
             flush=True,
         )
         server.should_exit = True
@@ -94,83 +90,35 @@ def serve(folder: Path, games: int, seconds: float) -> None:
     uvloop.run(run())
 
 
-def memory_mb(process: int | str = "self") -> float:
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+def memory_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 
 
-def used_s(process: int) -> float:
-    """Return the CPU seconds of a process."""
-    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+HEARING: set[asyncio.Task[None]] = set()
 
 
-class Page(asyncio.Protocol):
-    """A minimal WebSocket client, since it shares the machine with the measured server."""
+async def enter(token: str, take: Callable[[str], None] = lambda text: None) -> ClientConnection:
+    """Join with a token. take: called with each message."""
+    page = await connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None)  # type: ignore[arg-type]
+    await page.send(json.dumps({"t": "join", "token": token}))
 
-    def __init__(self, token: str, take: Callable[[bytes], None]) -> None:
-        self._token, self._take, self._rest = token, take, b""
-        self._joined, self.ended = asyncio.Event(), asyncio.Event()
+    async def hear() -> None:
+        with contextlib.suppress(ConnectionClosed):
+            async for text in page:
+                take(str(text))
 
-    @classmethod
-    async def open(cls, token: str, take: Callable[[bytes], None] = lambda text: None) -> Page:
-        """Join with a token. take: called with each message."""
-        loop = asyncio.get_running_loop()
-        _, page = await loop.create_connection(lambda: cls(token, take), *ADDRESS)
-        await page._joined.wait()
-        return page
-
-    def connection_made(self, transport: Any) -> None:
-        """Request a WebSocket."""
-        self._transport = transport
-        lines = ("GET /ws HTTP/1.1", f"Host: {HOST}", f"Origin: http://{HOST}", "Upgrade: websocket")
-        lines += ("Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " + "A" * 22 + "==")
-        transport.write("\r\n".join((*lines, "", "")).encode())
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Mark the connection as closed."""
-        self._joined.set()
-        self.ended.set()
-
-    def data_received(self, data: bytes) -> None:
-        """Split the data into messages."""
-        data = self._rest + data
-        if not self._joined.is_set():
-            head, found, data = data.partition(b"\r\n\r\n")
-            if not found:
-                self._rest = head
-                return
-            self._joined.set()
-            self.send({"t": "join", "token": self._token})
-        while len(data) > 1:
-            begin, size = 2, data[1]
-            if size > 125:
-                begin = 4 if size == 126 else 10
-                size = int.from_bytes(data[2:begin], "big")
-            if len(data) < max(begin, begin + size):
-                break
-            kind, text, data = data[0] & 15, data[begin : begin + size], data[begin + size :]
-            if kind == TEXT:
-                self._take(text)
-            elif kind == PING:
-                self._frame(PONG, text)
-        self._rest = data
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message."""
-        self._frame(TEXT, json.dumps(message).encode())
-
-    def _frame(self, kind: int, text: bytes) -> None:
-        size = bytes([len(text) | 128]) if len(text) < 126 else b"\xfe" + len(text).to_bytes(2, "big")
-        self._transport.write(bytes([kind | 128]) + size + bytes(4) + text)  # masked with zeros
+    HEARING.add(asyncio.create_task(hear()))
+    return page
 
 
 async def one_game(number: int, agent: bool, delays: list[tuple[float, float]]) -> None:
     """Play a game until the server ends. delays: list of (time, delay) of inputs."""
-    if agent and number % 2:
-        await explain(await asyncio.to_thread(begin, "scripted", "architect"), number)
-    else:
-        await walk(await asyncio.to_thread(begin, "scripted" if agent else "person"), number, delays)
+    with contextlib.suppress(ConnectionClosed):
+        if agent and number % 2:
+            await explain(await asyncio.to_thread(begin, "scripted", "architect"), number)
+        else:
+            await walk(await asyncio.to_thread(begin, "scripted" if agent else "person"), number, delays)
 
 
 async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> None:
@@ -178,38 +126,34 @@ async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> No
     sent: dict[int, float] = {}
     welcome = asyncio.get_running_loop().create_future()
 
-    def take(text: bytes) -> None:
+    def take(text: str) -> None:
         if not welcome.done():
             welcome.set_result(json.loads(text))
-        elif (found := text.find(b'"ack":')) > 0:
-            acknowledged = int(text[found + 6 : text.index(b",", found)])
+        elif (found := text.find('"ack":')) > 0:
+            acknowledged = int(text[found + 6 : text.index(",", found)])
             if (at := sent.pop(acknowledged, None)) is not None:
                 delays.append((time.monotonic(), time.monotonic() - at))
 
-    builder = await Page.open(token, take)
+    builder = await enter(token, take)
     if invitation := (await welcome)["invite"]:
-        await Page.open(invitation)
+        await enter(invitation)
     due = time.monotonic() + number % 20 / 400
     for count in itertools.count(1):
         due += 0.05
         await asyncio.sleep(max(0.0, due - time.monotonic()))
-        if builder.ended.is_set():
-            return
         sent[count] = time.monotonic()
         held = (1, 4, 2, 8)[count // 12 % 4]
-        builder.send({"t": "in", "n": count, "held": held, "events": [["turn", 3.3, 0]]})
+        await builder.send(json.dumps({"t": "in", "n": count, "held": held, "events": [["turn", 3.3, 0]]}))
 
 
 async def explain(token: str, number: int) -> None:
     """Play an architect that requests a block every few seconds."""
-    architect = await Page.open(token)
+    architect = await enter(token)
     await asyncio.sleep(4.0 * (number * 0.382 % 1.0))  # each at a time of its own
     for count in itertools.count():
         edit = CellEdit.between((count * 7 % 9 - 4, -1, count * 5 % 9 - 4), 0, 6)
-        architect.send({"t": "say", "text": render(edit)})
+        await architect.send(json.dumps({"t": "say", "text": render(edit)}))
         await asyncio.sleep(4.0)
-        if architect.ended.is_set():
-            return
 
 
 def begin(partner: str, role: str = "builder") -> str:

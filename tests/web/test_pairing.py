@@ -22,7 +22,7 @@ from starlette.websockets import WebSocketDisconnect
 from test_server import ORIGIN, PLACE_RED, Player, joined
 from test_study import ask, rows_of, serving, to_the_game, until_stage, written
 
-from iglu_marl import ConfigError, replay
+from iglu_marl import ConfigError
 from iglu_marl.web import store as db
 from iglu_marl.web.pairing import GONE_S, READY_S, Queue
 
@@ -39,17 +39,6 @@ PEOPLE = """
 name = "people"
 partner = "person"
 role = "architect"
-tasks = ["one-red", "one-red", "one-red"]
-"""
-TEAM = """
-[team]
-architects = 2
-sees = {architect_0 = "half:north", architect_1 = "half:south"}
-
-[[conditions]]
-name = "three"
-partner = "person"
-role = "builder_0"
 tasks = ["one-red", "one-red", "one-red"]
 """
 
@@ -118,7 +107,7 @@ def until_game(client: TestClient, token: str, number: int) -> None:
 def test_one_who_is_silent_is_offered_to_nobody() -> None:
     queue = Queue()
     queue.ask(1, None, 0.0, True)
-    assert not queue.ask(2, None, GONE_S + 1, True).others
+    assert queue.ask(2, None, GONE_S + 1, True).other is None
 
 
 def test_who_does_not_confirm_leaves_the_queue_and_the_other_keeps_its_place() -> None:
@@ -130,35 +119,16 @@ def test_who_does_not_confirm_leaves_the_queue_and_the_other_keeps_its_place() -
         now += 1
         queue.ask(1, None, now, False) if now < READY_S else None
         mine = queue.ask(2, None, now, True)
-    assert not mine.others
+    assert mine.other is None
     assert mine.since == 1.0
-    assert queue.ask(3, None, now + 1, True).others == (mine,)
+    assert queue.ask(3, None, now + 1, True).other is mine
 
 
-def test_members_of_a_team_play_with_each_other_only() -> None:
+def test_members_of_a_pair_play_with_each_other_only() -> None:
     queue = Queue()
-    queue.ask(1, 7, 0.0, True)
-    assert not queue.ask(3, 8, 0.5, True).others
-    assert not queue.ask(5, None, 0.6, True).others
-    assert [one.participant for one in queue.ask(2, 7, 1.0, True).others] == [1]
-
-
-def test_three_wait_for_each_other_or_go_on_as_two() -> None:
-    queue = Queue()
-    for who in (1, 2):
-        assert not queue.ask(who, None, float(who), True, 3, 30.0).others
-    assert not queue.ask(1, None, 9.0, True, 3, 30.0).others
-    three = queue.ask(3, None, 10.0, True, 3, 30.0)
-    assert [one.participant for one in three.others] == [1, 2]
-    queue.ask(1, None, 11.0, True, 3, 30.0)
-    assert not three.matched  # 2 has not confirmed yet
-    queue.remove(3)
-    for at in range(12, 31):
-        mine = [queue.ask(who, None, float(at), True, 3, 30.0) for who in (1, 2)]
-    assert not mine[0].others
-    first = queue.ask(1, None, 31.0, True, 3, 30.0)
-    assert [one.participant for one in first.others] == [2]
-    assert queue.ask(2, None, 31.5, True, 3, 30.0).matched
+    first = queue.ask(1, 7, 0.0, True)
+    assert queue.ask(3, 8, 0.5, True).other is queue.ask(5, None, 0.6, True).other is None
+    assert queue.ask(2, 7, 1.0, True).other is first
 
 
 # ------------------------------------------------------------------------------------------------------ whole games
@@ -194,14 +164,13 @@ def test_pairs_rotate_if_the_study_wants_it(tmp_path: Path) -> None:
         play(client, meet(client, a, c))
 
 
-@pytest.mark.parametrize(("members", "conditions"), [(2, PEOPLE), (3, TEAM)])
-def test_orders_of_tasks_are_rows_of_a_latin_square(tmp_path: Path, members: int, conditions: str) -> None:
-    conditions = conditions.replace('"one-red", "one-red", "one-red"', '"one-red", "one-blue"')
+def test_orders_of_tasks_are_rows_of_a_latin_square(tmp_path: Path) -> None:
+    conditions = PEOPLE.replace('"one-red", "one-red", "one-red"', '"one-red", "one-blue"')
     with study(tmp_path, 'order = "latin"\n', conditions) as client:
-        people = [to_the_game(client, code) for code in "ABCDEF"[: 2 * members]]
-        for team in (people[:members], people[members:]):
-            meet(client, *team)
-        tasks = {(row["participant"] > members, row["task"]) for row in rows(client, db.GAMES)}
+        people = [to_the_game(client, code) for code in "ABCD"]
+        for pair in (people[:2], people[2:]):
+            meet(client, *pair)
+        tasks = {(row["participant"] > 2, row["task"]) for row in rows(client, db.GAMES)}
         assert tasks == {(False, "one-red"), (True, "one-blue")}
 
 
@@ -284,96 +253,25 @@ def test_leaving_at_once_earns_no_completion_code(tmp_path: Path, act: bool, sta
         assert ("short" in kinds) == (not act)
 
 
-# ------------------------------------------------------------------------------------------------------- teams
-
-
-def test_a_team_keeps_its_members_and_takes_turns(tmp_path: Path) -> None:
-    with study(tmp_path, 'roles = "swap"\n', TEAM) as client:
-        people = [to_the_game(client, code) for code in "ABC"]
-        stranger = to_the_game(client, "D")
-        assert ask(client, "game", token=people[0])["people"] == 3
-        turns = []
-        for number in range(3):
-            roles = play(client, meet(client, *(people if number != 1 else people[::-1])))
-            turns.append([roles[token] for token in people])
-            for token in people:
-                until_game(client, token, number + 2) if number < 2 else until_stage(client, token, "done")
-        seats = ["builder_0", "architect_0", "architect_1"]
-        assert turns == [seats, [*seats[1:], seats[0]], [seats[2], *seats[:2]]]
-        assert "wait" in ask(client, "game", token=stranger)
-        assert {row["code"]: row["team"] for row in rows(client, db.PARTICIPANTS)} == {
-            "A": 1,
-            "B": 1,
-            "C": 1,
-            "D": None,
-        }
-        games = rows(client, db.GAMES)
-        assert len({row["recording"] for row in games}) == 3
-        assert {(row["how"], row["partner"]) for row in games} == {("complete", "person")}
-        (_, recorded) = next(iter({row["recording"]: row for row in games}.items()))
-        assert replay(tmp_path / "games" / recorded["recording"]).completed
-
-
-def test_an_agent_takes_the_seat_of_who_is_gone_and_the_others_stay_together(tmp_path: Path) -> None:
-    with study(tmp_path, "", TEAM) as client:
-        people = [to_the_game(client, code) for code in "ABC"]
-        play(client, meet(client, *people), leaves=people[2])
-        for token in people:
-            until_game(client, token, 2)
-        store = client.app.state.sessions.store  # type: ignore[attr-defined]
-        store.do(lambda c: c.execute(text("UPDATE participants SET stage = 'expired' WHERE code = 'C'")))
-        roles = play(client, meet(client, *people[:2]))
-        assert list(roles.values()) == ["builder_0", "architect_0"]
-        until_game(client, people[0], 3)
-        games = [row for row in rows(client, db.GAMES) if row["number"] == 1]
-        assert {row["partner"] for row in games} == {"person"}
-        with open(tmp_path / "games" / games[0]["recording"], encoding="utf-8") as file:
-            assert '"architect_1": "scripted"' in file.readline().replace('":"', '": "')
-
-
-def test_a_team_plays_on_after_a_restart(tmp_path: Path) -> None:
-    with study(tmp_path, "", TEAM) as client:
-        people = [to_the_game(client, code) for code in "ABC"]
-        seats = meet(client, *people)
-    with study(tmp_path, "", TEAM) as client:
-        assert meet(client, *people) == seats
-        roles = play(client, seats)
-        assert [roles[token] for token in people] == ["builder_0", "architect_0", "architect_1"]
-        for token in people:
-            until_game(client, token, 2)
-        assert len(rows(client, db.GAMES)) == 3
-
-
 @pytest.mark.parametrize(
-    ("policy", "answer"), [("dismiss", {"stage": "dismissed"}), ("wait", {"open": True})]
+    ("policy", "answer"),
+    [("dismiss", {"stage": "dismissed"}), ("wait", {"open": True}), ("agent", {})],
 )
-def test_what_follows_when_one_of_a_team_is_gone(tmp_path: Path, policy: str, answer: dict[str, Any]) -> None:
-    with study(tmp_path, f'no_partner = "{policy}"\n', TEAM) as client:
-        people = [to_the_game(client, code) for code in "ABC"]
+def test_what_follows_when_one_of_a_pair_is_gone(tmp_path: Path, policy: str, answer: dict[str, Any]) -> None:
+    with study(tmp_path, f'no_partner = "{policy}"\n') as client:
+        people = [to_the_game(client, code) for code in "AB"]
         play(client, meet(client, *people))
         for token in people:
             until_game(client, token, 2)
         store = client.app.state.sessions.store  # type: ignore[attr-defined]
         store.do(lambda c: c.execute(text("UPDATE participants SET stage = 'expired' WHERE code = 'A'")))
-        for token in people[1:]:
-            assert answer.items() <= ask(client, "game", token=token).items()
+        found = ask(client, "game", token=people[1])
+        assert answer.items() <= found.items()
+        assert ("play" in found) == (policy == "agent")
         teams = {row["code"]: row["team"] for row in rows(client, db.PARTICIPANTS)}
-        assert teams == ({"A": 1, "B": 1, "C": 1} if policy == "dismiss" else {"A": 1, "B": None, "C": None})
-
-
-def test_agents_play_some_seats_of_a_team(tmp_path: Path) -> None:
-    conditions = TEAM.replace('partner = "person"', 'partner = {architect_1 = "scripted"}')
-    with study(tmp_path, 'practice = ["one-red"]\n', conditions) as client:
-        people = [to_the_game(client, code) for code in "AB"]
-        for token in people:  # practice as a builder and as an architect
-            for number, role in enumerate(("builder_0", "architect_0")):
-                assert ask(client, "enter", token=token)["role"] == role
-                seat = ask(client, "game", token=token)["play"]
-                with joined(client, seat) as player:
-                    player.until("status", state="playing")
-                    player.send(t="leave")
-                until_game(client, token, number + 2)
-        assert list(play(client, meet(client, *people)).values()) == ["builder_0", "architect_0"]
+        assert teams == ({"A": 1, "B": None} if policy == "wait" else {"A": 1, "B": 1})
+        if policy == "agent":
+            assert [row["partner"] for row in rows(client, db.GAMES)] == ["person", "person", "scripted"]
 
 
 # ------------------------------------------------------------------------------------------------- pages that wait

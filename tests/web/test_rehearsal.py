@@ -49,7 +49,7 @@ def rehearsed(tmp_path: Path, text: str, crowd: Crowd) -> tuple[dict[str, Any], 
 
 
 def test_a_crowd_goes_through_a_study(tmp_path: Path) -> None:
-    report, _ = rehearsed(tmp_path, PAIRS + CHECK, Crowd(12, 10.0, dropouts=0.25, reloads=0.5, seed=1))
+    report, _ = rehearsed(tmp_path, PAIRS + CHECK, Crowd(12, 10.0, dropouts=0.25, seed=1))
     assert report["problems"] == []
     outcomes = [outcome for one in report["balance"].values() for outcome in one.items()]
     assert sum(count for _, count in outcomes) == 12
@@ -59,22 +59,11 @@ def test_a_crowd_goes_through_a_study(tmp_path: Path) -> None:
     assert report["hours"] > 0.05  # of the simulated clock
 
 
-def test_teams_go_through_a_study(tmp_path: Path) -> None:
-    """Three people and an agent in each game, who take turns."""
-    team = "[team]\narchitects = 2\nbuilders = 2\n\n[[conditions]]"
-    text = PAIRS.partition('[[conditions]]\nname = "agents"')[0].replace("[[conditions]]", team)
-    text = text.replace('"person"', '{builder_1 = "scripted"}')
-    report, _ = rehearsed(tmp_path, text, Crowd(13, 10.0, dropouts=0.2, reloads=0.5, seed=3))
-    assert report["problems"] == []
-    assert report["balance"]["people"]["done"] >= 6
-    assert report["pairs"] >= 2
-
-
 def test_one_who_waits_for_ever_is_found(tmp_path: Path) -> None:
     text = PAIRS.partition('[[conditions]]\nname = "agents"')[0].replace(
         "least_s", 'no_partner = "wait"\nleast_s'
     )
-    report, _ = rehearsed(tmp_path, text, Crowd(3, 5.0, 0.0, 0.0, 0.0))
+    report, _ = rehearsed(tmp_path, text, Crowd(3, 5.0, 0.0))
     assert len(report["problems"]) == 1
     assert "nobody comes" in report["problems"][0]
 
@@ -82,7 +71,7 @@ def test_one_who_waits_for_ever_is_found(tmp_path: Path) -> None:
 def test_an_end_that_is_not_stored_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(db, "game_ended", lambda *_: None)
     text = PAIRS.replace('practice = ["one-red"]\n', "")
-    report, _ = rehearsed(tmp_path, text, Crowd(2, 5.0, 0.0, 0.0, 0.0))
+    report, _ = rehearsed(tmp_path, text, Crowd(2, 5.0, 0.0))
     assert any("has no end" in problem for problem in report["problems"])
 
 
@@ -111,7 +100,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"participants": 0}, {"every_s": 0.0}, {"dropouts": 1.5}, {"slow": float("nan")}]
+    "wrong", [{"participants": 0}, {"every_s": 0.0}, {"dropouts": 1.5}, {"dropouts": float("nan")}]
 )
 def test_crowds_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="expected"):

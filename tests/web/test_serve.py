@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import resource
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -31,7 +30,6 @@ from websockets.sync.client import connect
 from iglu_marl import ConfigError, replay
 from iglu_marl.cli import app
 from iglu_marl.recording import read_recording
-from iglu_marl.web.partners import PROCESSES
 from iglu_marl.web.serving import listen
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
@@ -317,36 +315,6 @@ def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
         for tick, told in visitor.told.items():
             if "agentPos" in told:
                 assert np.allclose(told["agentPos"], poses[tick][own], atol=1e-4)
-
-
-def started_by(process: int) -> set[int]:
-    """The processes that one has started, and those that they have."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, parent = path.read_text().rpartition(")")[2].split()[:2]
-            if state != "Z":
-                parents[int(path.parent.name)] = int(parent)
-    own = {each for each, parent in parents.items() if parent == process}
-    return own.union(*map(started_by, own))
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_processes_of_agents_end_with_the_server(tmp_path: Path, how: signal.Signals) -> None:
-    with served(tmp_path) as (host, process), ExitStack() as stack:
-        visitor = Visitor(begin(host, "scripted"))
-        visitor.join(host, stack)
-        while not visitor.said:  # an architect has thought in one
-            visitor.hear()
-        left = started_by(process.pid)
-        assert len(left) >= PROCESSES
-        process.send_signal(how)
-        process.wait(timeout=20)
-        end = time.monotonic() + 20
-        while any(Path(f"/proc/{each}").exists() for each in left):
-            assert time.monotonic() < end
-            time.sleep(0.05)
 
 
 def pose_of(env: Any, builder: int = 0) -> list[float]:

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from iglu_marl import ConfigError
 from iglu_marl.cli import app as command
 from iglu_marl.web import store as db
-from iglu_marl.web.server import page_texts, read_static
+from iglu_marl.web.rooms import check_agents
 from iglu_marl.web.study import read_study
 
 STAGES = """
@@ -198,26 +198,16 @@ def test_how_something_was_said_is_an_event(tmp_path: Path) -> None:
         assert all(one["game"] == 0 and one["tick"] >= 0 for one in said)
 
 
-def test_texts_in_another_language(tmp_path: Path) -> None:
-    texts = page_texts()
-    printed = CliRunner().invoke(command, ["study", "texts"]).output
-    assert printed.count("\n") == len(texts)
-    (tmp_path / "texts.toml").write_text(printed.replace('= "I agree"', '= "Ich stimme zu"'), "utf-8")
+def test_agents_can_look_like_people(tmp_path: Path) -> None:
     (tmp_path / "hello.md").write_text("*Hallo*", "utf-8")
-    keys = 'language = "de"\ntexts = "texts.toml"\npartner_name = "Alex"\nexamples = "never"\nconsent = "hello.md"'
+    keys = 'partner_name = "Alex"\nexamples = "never"\nconsent = "hello.md"'
     study = written(tmp_path, ONE.replace("least_s = 0", keys))
     with serving(study, tmp_path / "games") as client:
-        answer = client.get("/api/texts").json()
-        assert (answer["language"], answer["texts"]["I agree"]) == ("de", "Ich stimme zu")
-        state = ask(client, "enter", code="P1")
-        assert state["pages"] == ["<p><em>Hallo</em></p>\n"]
+        assert ask(client, "enter", code="P1")["pages"] == ["<p><em>Hallo</em></p>\n"]
         with joined(client, ask(client, "game", token=to_the_game(client, "P1"))["play"]) as player:
             welcome = player.until("welcome")
         assert welcome["partner"] == "Alex"
-        assert set(welcome["agents"].values()) == {None}  # agents look like people
-    unknown = ONE.replace("least_s = 0", 'texts = {"I agre" = "x"}')
-    with pytest.raises(ConfigError, match="I agree"), serving(written(tmp_path, unknown), tmp_path / "more"):
-        pass
+        assert set(welcome["agents"].values()) == {None}
 
 
 @pytest.mark.parametrize(("reader", "builder"), [("grammar", "scripted"), ("model", "scripted-llm")])
@@ -228,10 +218,13 @@ def test_a_study_says_what_reads_an_architects_words(
     study = written(tmp_path, ONE.replace("least_s = 0", keys) + 'role = "architect"\n')
     monkeypatch.delenv("IGLU_MARL_LLM_MODEL", raising=False)
     if reader == "model":
-        with pytest.raises(ConfigError, match=r"'model', .* IGLU_MARL_LLM_MODEL"), serving(study, tmp_path):
-            pass
-        monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
-        monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
+        with (
+            serving(study, tmp_path / "none") as client,
+            pytest.raises(ConfigError, match="IGLU_MARL_LLM_MODEL"),
+        ):
+            check_agents(client.app.state.options)
+    monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
+    monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
     with serving(study, tmp_path / "games") as client:
         token = to_the_game(client, "P1")
         for number in range(2):  # practice, and a game
@@ -246,14 +239,6 @@ def test_a_study_says_what_reads_an_architects_words(
         assert events == [{"game": n, "builder": builder, "reader": reader} for n in range(2)]
 
 
-def test_every_text_of_the_pages_can_be_translated() -> None:
-    """Sentences in the scripts of a study's pages are in the list, and so are the values of {0}."""
-    known = set(page_texts())
-    for name in ("study", "play", "completing", "tutorial"):
-        for text in re.findall(r'"([A-Z][^"]* [^"]*)"', read_static(f"{name}.js").decode()):
-            assert text in known or text in ("To the lobby",), text
-
-
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -265,7 +250,6 @@ def test_every_text_of_the_pages_can_be_translated() -> None:
         (("least_s = 0", 'links = "secret"'), "links"),
         (("least_s = 0", 'consent = "nothing.md"'), "nothing.md"),
         (("least_s = 0", 'reader = "rules"'), "'grammar' or 'model'"),
-        (("least_s = 0", 'reader = "model"\nteam = "division"'), "with a team"),
     ],
 )
 def test_files_with_impossible_stages(tmp_path: Path, change: tuple[str, str], expected: str) -> None:

@@ -177,10 +177,10 @@ def test_from_consent_to_the_code(tmp_path: Path, folder: Path) -> None:
     study = written(tmp_path, STUDY)
     with serving(study, folder) as client:
         assert client.get("/").status_code == 200
-        for path in ("/api/lobby", "/gallery", "/api/gallery"):  # nothing but the study
+        for path in ("/api/lobby", "/api/games"):  # nothing but the study
             assert client.get(path).status_code == 404
         assert client.post("/api/games", json={"role": "builder"}, headers=ORIGIN).status_code == 404
-        assert client.get("/api/texts").json()["parameter"] == "PROLIFIC_PID"
+        assert client.get("/api/study/parameters").json()["parameter"] == "PROLIFIC_PID"
         assert ask(client, "enter", code="P1")["pages"] == [
             "<p>We record what you do.</p>\n<p>Do you agree?</p>\n"
         ]
@@ -219,14 +219,7 @@ def test_from_consent_to_the_code(tmp_path: Path, folder: Path) -> None:
     assert json.loads(runner.invoke(command, ["study", "status", *place, "--json"]).stdout) == []
 
 
-def test_the_games_in_forms_that_other_tools_read(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    installed = importlib.util.find_spec("minari") and importlib.util.find_spec("h5py")
-    require("minari", installed, "Minari with HDF5 is not installed")
-    import minari
-
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+def test_the_games_in_the_layout_of_iglu(tmp_path: Path, folder: Path) -> None:
     study = written(tmp_path, STUDY + ARCHITECTS)
     with serving(study, folder) as client:
         for number in range(6):
@@ -243,7 +236,7 @@ def test_the_games_in_forms_that_other_tools_read(
             until_stage(client, token, "questions")
     out = tmp_path / "out"
     words = ["study", "export", str(study), "--folder", str(folder), "-o", str(out)]
-    done = CliRunner().invoke(command, [*words, "--upstream", "--minari", "words/games-v0"])
+    done = CliRunner().invoke(command, [*words, "--upstream"])
     assert done.exit_code == 0, done.output
     games = rows_of(out / "games.csv")
     sessions = {each.task_id: each for found in read_sessions(out / "sessions").values() for each in found}
@@ -256,33 +249,6 @@ def test_the_games_in_forms_that_other_tools_read(
         assert np.array_equal(session.structures[-1], again.grid)
         assert [str(said) for said in session.turns[-1]] == [str(said) for said in again.dialogue]
     assert any(game["role"] == "architect" for game in games if Path(game["recording"]).stem in sessions)
-    episodes = {
-        episode["file"]: episode
-        for name in minari.list_local_datasets()
-        for episode in minari.load_dataset(name).storage.get_episode_metadata(
-            range(minari.load_dataset(name).total_episodes)
-        )
-    }
-    assert len(minari.list_local_datasets()) == 2  # people and agents have other hands
-    assert set(episodes) == {game["recording"] for game in games}
-    assert all(episode["completed"] for episode in episodes.values())
-
-
-def test_games_in_which_nobody_speaks_are_no_sessions(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("iglu_marl.agents.ScriptedArchitect.act", lambda self, observation: "")
-    study, out = written(tmp_path, STUDY), tmp_path / "out"
-    with serving(study, folder) as client:
-        token = to_the_game(client, "P1")
-        build_red(client, token)
-        until_stage(client, token, "questions")
-    words = ["study", "export", str(study), "--folder", str(folder), "-o", str(out), "--upstream"]
-    done = CliRunner().invoke(command, words)
-    assert done.exit_code == 0, done.exception
-    (game,) = rows_of(out / "games.csv")
-    assert not replay(out / "recordings" / game["recording"]).dialogue
-    assert not (out / "sessions").exists()
 
 
 @pytest.mark.parametrize(("failed_checks", "stage", "code"), [(0, "done", "C0DE"), (1, "failed", "N0")])
@@ -441,7 +407,7 @@ def test_the_study_of_the_page_can_be_taken(tmp_path: Path, folder: Path) -> Non
     options = ServerOptions(folder=folder, hosts=("testserver",))
     sessions = Sessions(read_study(study), Store(f"sqlite:///{folder / 'studies.db'}"))
     with TestClient(create_app(options, sessions)) as client:
-        assert client.get("/api/texts").json()["parameter"] == "PROLIFIC_PID"
+        assert client.get("/api/study/parameters").json()["parameter"] == "PROLIFIC_PID"
         token = to_the_game(client, "me", who="ask")
         assert ask(client, "enter", token=token)["practice"]
         with joined(client, ask(client, "game", token=token)["play"]) as player:
@@ -687,10 +653,8 @@ def test_databases_that_cannot_be(url: str) -> None:
         (("title =", "pairing = \"often\"\ntitle ="), "pairing is 'often', expected 'fixed' or 'rotate'"),
         (("title =", "pairing = \"rotate\"\nroles = \"swap\"\ntitle ="), "pairing is 'rotate' with roles"),
         (("title =", "codes = [\"a b\"]\ntitle ="), "codes has 'a b'"),
-        (("partner = \"scripted\"", "partner = 3"), "partner of 'precise' is 3, expected a text or a table by seat"),
-        (("[[conditions]]\nname = \"precise\"",
-          "[team]\narchitects = 2\n[[conditions]]\nrole = \"architect\"\nname = \"precise\""),
-         "a role of 'precise' is 'architect', expected one of architect_0, architect_1"),
+        (("partner = \"scripted\"", "partner = 3"), "partner in a table .* is 3, expected a str"),
+        (("partner = \"scripted\"", "role = \"judge\""), "'precise' is 'judge', expected architect or builder"),
     ],
 )  # fmt: skip
 def test_files_that_are_no_study(tmp_path: Path, change: tuple[str, str], expected: str) -> None:

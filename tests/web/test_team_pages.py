@@ -23,7 +23,7 @@ from test_server import ORIGIN, PLACE_RED, Player, in_loop, joined, only_room, s
 from test_study import STUDY
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError, Role, Task, replay
+from iglu_marl import ConfigError, Task, replay
 from iglu_marl.cli import app
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.recording import read_recording
@@ -74,20 +74,19 @@ def test_a_part_of_the_plan_reaches_only_who_sees_it(tmp_path: Path) -> None:
     team = {**TEAM, "hearers": {"architect_1": ("architect_0",)}}
     wires: dict[str, list[Any]] = {"architect_0": [], "builder_0": []}
     for number, east in enumerate([(3, -1, 4, 1), (5, 0, 2, 2)]):
-        options = options_in(tmp_path / f"{number}", team=team, tasks=task_with(east), gallery=False)
+        options = options_in(tmp_path / f"{number}", team=team, tasks=task_with(east))
         with serving(options) as client, ExitStack() as stack:
             players = seated(client, stack, "architect_1", builder_1="scripted")
             players["architect_1"].send(t="say", text="Between us: it is in the east.")
             assert players["architect_0"].until(
                 "frame", said=[["architect 1", "Between us: it is in the east."]]
             )
-            watching = stack.enter_context(joined(client, players["builder_0"].heard[0]["watch"]))
             for frame in PLACE_RED:
                 players["builder_0"].frame(**frame)
             for player in players.values():
                 player.until("frame", grid=[[-1, -1, -1, 6]])
             players["builder_0"].send(t="leave")
-            for player in (players["architect_0"], players["architect_1"], watching):
+            for player in (players["architect_0"], players["architect_1"]):
                 player.until("status", state="over")
             whole = next(told for told in players["architect_1"].heard if told["t"] == "frame")
             assert list(east) in whole["target_grid"]
@@ -101,9 +100,9 @@ def test_a_part_of_the_plan_reaches_only_who_sees_it(tmp_path: Path) -> None:
                 assert not {"score", "ghost"} & wire[-1][0]
                 assert players[name].heard[0]["task"] == ""  # a name may tell what it is
                 assert json.dumps(list(east)) not in json.dumps(players[name].heard)
-            for one in (players["builder_0"], watching):
-                assert "Between us" not in json.dumps(one.heard)
-                assert not {"target_grid", "target_mask", "target_sides"} & set().union(*one.heard)
+            builder = players["builder_0"].heard
+            assert "Between us" not in json.dumps(builder)
+            assert not {"target_grid", "target_mask", "target_sides"} & set().union(*builder)
     for wire in wires.values():
         assert wire[0] == wire[1]
 
@@ -138,11 +137,8 @@ def test_seats_that_cannot_be(tmp_path: Path, body: Any) -> None:
 # ----------------------------------------------------------------------------------------------- coming and going
 
 
-def test_one_of_a_team_comes_back_and_another_is_replaced(tmp_path: Path) -> None:
-    with (
-        serving(options_in(tmp_path / "games", replace={Role.BUILDER: "scripted"})) as client,
-        ExitStack() as stack,
-    ):
+def test_one_of_a_team_comes_back(tmp_path: Path) -> None:
+    with serving(options_in(tmp_path / "games")) as client, ExitStack() as stack:
         players = seated(client, stack, "architect_0", architect_1="scripted", builder_1="scripted")
         west, builder = players["architect_0"], players["builder_0"]
         builder.socket.close()
@@ -152,20 +148,16 @@ def test_one_of_a_team_comes_back_and_another_is_replaced(tmp_path: Path) -> Non
             west.until("status", state="playing")
         west.until("status", state="paused")
         in_loop(client, only_room(client).check, time.monotonic() + 61)
-        assert "is the builder 0 now" in west.until("note")["text"]
-        west.send(t="say", text="Place a red block 1 block west and 1 block north of the centre.")
-        assert west.until("status", state="over")["how"] == "complete"
-    (path,) = (tmp_path / "games").glob("*.jsonl")
-    assert replay(path).completed
+        assert west.until("status", state="over")["how"] == "left"
 
 
 # -------------------------------------------------------------------------------------------------------- refusals
 
 
-def test_the_file_of_a_study_has_its_team(tmp_path: Path) -> None:
+def test_a_study_has_no_team(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY)
     sessions = Sessions(read_study(tmp_path / "study.toml"), Store(f"sqlite:///{tmp_path / 'study.db'}"))
-    with pytest.raises(ConfigError, match=r"the server's team is .*'architects': 2.* expected none"):
+    with pytest.raises(ConfigError, match=r"the server's team is .* expected none"):
         create_app(ServerOptions(**options_in(tmp_path)), sessions)
     sessions.store.close()
 
@@ -238,10 +230,6 @@ def test_three_people_and_an_agent(tmp_path: Path) -> None:
         west.wait("return play.world.grid.some((cell) => cell === 6)")
         say(east, "Place a blue block 3 blocks east and 1 block north of the centre, on the ground.")
         builder.wait("return play.state.status.how === 'complete'", 30)
-        west.open(address + west.run("return document.querySelector('#veillinks a').getAttribute('href')"))
-        west.wait("return window.replay !== undefined && replay.data.others.length > 10")
-        east.open(f"{address}/gallery")
-        east.wait("return document.body.textContent.includes('Builder 1: the standard agent')")
         for page in (west, east, builder):
             assert page.messages() == []
     (path,) = (tmp_path / "games").glob("*.jsonl")

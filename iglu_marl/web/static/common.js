@@ -31,18 +31,3 @@ export const title = (name) => name.replace(/[-_]/g, " ").replace(/^./, (letter)
 export const nameOf = (name) =>
   name.startsWith("llm:") ? `Language model ${name.slice(4)}` : `${(PARTNERS[name] || [title(name)])[0]} agent`;
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
-
-const language = {language: "en", texts: {}};
-/** A text in the language of the study; {0}, {1} … stand for values. */
-export const t = (text, ...values) => (language.texts[text] || text).replace(/\{(\d)\}/g, (_, k) => values[k]);
-/** What a player is called, such as "builder 1". change: of the role, such as `title`. */
-export const named = (speaker, change = String) => speaker.replace(/^\w+/, (role) => t(change(role)));
-/** Fetch the language of the study, and translate the page as it is. Returns the server's answer. */
-export async function translate() {
-  Object.assign(language, await ask("/api/texts").catch(() => ({})));
-  document.documentElement.lang = language.language;
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) if (walker.currentNode.data.trim()) walker.currentNode.data = t(walker.currentNode.data);
-  for (const one of document.querySelectorAll("[title]")) one.title = t(one.title);
-  return language;
-}

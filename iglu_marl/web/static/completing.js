@@ -1,5 +1,5 @@
 // What a builder that reads by rules understands: sentences before the first message, completions while one types.
-import {$, ask, make, t} from "./common.js";
+import {$, ask, make} from "./common.js";
 
 const MOST = 6;  // completions at a time
 // A word of such a row stands for each of them: with “Place a red block” goes “put a yellow block”.
@@ -24,7 +24,7 @@ export class Completing {
   constructor(taken) {
     Object.assign(this, {taken, sentences: [], active: -1, spoken: false});
     const field = $("words"), list = $("sentences");
-    list.dataset.title = list.ariaLabel = t("The builder reads sentences like these:");
+    list.dataset.title = list.ariaLabel = "The builder reads sentences like these:";
     const facts = {role: "combobox", "aria-autocomplete": "list", "aria-controls": "sentences", "aria-expanded": "false"};
     for (const [name, value] of Object.entries(facts)) field.setAttribute(name, value);
     field.addEventListener("input", () => this.show());

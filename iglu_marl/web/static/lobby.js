@@ -3,7 +3,7 @@ import {$, PARTNERS, ask, make, nameOf, title} from "./common.js";
 import {NAMES, Painter, cellOf, paintScene, setColors} from "./drawing.js";
 
 const roleOf = () => document.querySelector("input[name=role]:checked").value;
-let known = null, brought = null;  // the structure of a file
+let known = null;
 const isTeam = () => !("architect" in known.speakers);
 
 function showPartners() {
@@ -40,7 +40,7 @@ function showSeats() {
 }
 /** What is asked of the server: the own role, and who plays the others. */
 function asked() {
-  const task = brought && $("task").value === brought.name ? {file: brought} : {task: $("task").value || null};
+  const {value, file} = $("task").selectedOptions[0], task = file ? {file} : {task: value || null};
   if (!isTeam()) return {role: roleOf(), partner: $("partner").value, ...task};
   const role = document.querySelector("input[name=seat]:checked").value;
   return {role, partner: Object.fromEntries([...document.querySelectorAll("#seats select")].map((one) => [one.name, one.value])), ...task};
@@ -67,11 +67,14 @@ function bring(file) {
   if (!file) return;
   const reader = new FileReader();
   reader.onload = () => {
-    brought = {name: file.name, content: reader.result.slice(reader.result.indexOf(",") + 1)};
-    $("task").querySelector("[data-brought]")?.remove();
-    $("task").append(make("option", {value: file.name, textContent: `Your file: ${file.name}`, selected: true}));
-    $("task").lastElementChild.dataset.brought = "";
+    const content = reader.result.slice(reader.result.indexOf(",") + 1);
+    $("task").querySelector(".own")?.remove();
+    $("task").append(make("option", {
+      className: "own", value: file.name, textContent: `Your file: ${file.name}`, selected: true,
+      file: {name: file.name, content},
+    }));
   };
+  reader.onerror = () => { $("trouble").textContent = `${file.name} cannot be read.`; };
   reader.readAsDataURL(file);
 }
 
@@ -99,7 +102,6 @@ function decorate() {
 known = await ask("/api/lobby");
 const tasks = known.tasks.map(([name, blocks]) => make("option", {value: name, textContent: `${title(name)} (${blocks})`}));
 $("task").append(make("option", {value: "", textContent: "Any"}), ...tasks);
-$("gallery").hidden = !known.gallery;
 for (const radio of document.querySelectorAll("input[name=role]")) radio.addEventListener("change", showPartners);
 $("partner").addEventListener("change", showManner);
 $("choice").addEventListener("submit", begin);

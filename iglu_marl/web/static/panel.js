@@ -1,5 +1,5 @@
 // All of a game's page but world and dialogue: the line at the top, blocks left, notes, help, and what covers the game.
-import {$, ask, clock, make, named, nameOf, t, title} from "./common.js";
+import {$, ask, clock, make, nameOf, title} from "./common.js";
 import {NAMES} from "./drawing.js";
 import {say} from "./talk.js";
 import {SIDES} from "./team.js";
@@ -7,7 +7,6 @@ import {HOME, called, camera, inside, others, state, world} from "./state.js";
 
 const NOTE_MS = 4000;
 export const BACK = "iglu-marl-back";  // the page from which this tab came to its game
-// [texts]
 const QUICK = {
   builder: ["What now?", "What color?", "Where does it go?", "Is it right?"],
   architect: ["Yes.", "No.", "Good!", "Remove it."],
@@ -37,7 +36,6 @@ const ARCHITECT = [
   ["Type, Enter", "say something"], ["Drag, wheel", "look around, come closer"],
   ["Ghost", "what is missing is faint, what is wrong has a bright rim"], ["Top", "look from above; north is up"],
 ];
-// [/texts]
 
 export function note(text) {
   $("note").textContent = text;
@@ -59,16 +57,16 @@ function invitations() {
 function partnerName() {
   const [other] = others(), agent = state.facts.agents?.[other];
   if (state.facts.partner) return state.facts.partner;
-  if (agent === "agent") return t("an agent");
+  if (agent === "agent") return "an agent";
   if (agent) return `the ${nameOf(agent).replace(/^./, (letter) => letter.toLowerCase())}`;
-  return state.status.here[other] ? t("a person") : "";
+  return state.status.here[other] ? "a person" : "";
 }
 
 export function showPlayers() {
   const partner = partnerName(), who = $("who");
-  who.textContent = state.team ? state.team.roster : state.watching ? t("You watch") : partner && t("with {0}", partner);
+  who.textContent = state.team ? state.team.roster : partner && `with ${partner}`;
   who.title = who.textContent;
-  $("me").textContent = state.watching ? t("You watch") : t("You are the {0}", named(called(state.facts.player)));
+  $("me").textContent = `You are the ${called(state.facts.player)}`;
   showLinks();
 }
 
@@ -82,27 +80,23 @@ export function showTeam(team, keys) {
   $("plan").textContent = team.plan; $("words").placeholder = team.placeholder(keys);
 }
 
-/** Show the links to share; a used invitation is hidden. */
+/** Show an invitation that nobody has used. */
 function showLinks() {
-  const invite = invitations()[0]?.[1] || "", {watch} = state.facts;
-  $("invite").hidden = state.watching || !(invite || watch);
-  $("watchbox").hidden = !watch;
-  $("invite").textContent = invite ? t("Invite") : t("Share");
-  for (const [id, token] of [["invitelink", invite], ["watchlink", watch]]) $(id).value = `${location.origin}/play#${token}`;
-  $("invitelink").parentElement.hidden = $("invitelink").parentElement.previousElementSibling.hidden = !invite;
-  $("invitecard").querySelector("h2").textContent = invite ? t("Play with a person") : t("Let others watch");
+  const invite = invitations()[0]?.[1] || "";
+  $("invite").hidden = !invite;
+  $("invitelink").value = `${location.origin}/play#${invite}`;
 }
 
 export function showFacts() {
   const left = state.endsAt && Math.max(0, state.endsAt - performance.now()) / 1000;
-  const rest = state.facts.back === "Continue" && left !== null ? ` · ${t("{0} left", clock(left))}` : "";
+  const rest = state.facts.back === "Continue" && left !== null ? ` · ${clock(left)} left` : "";
   $("time").textContent = clock(world.tick / 20) + rest;
   const waited = state.role === "architect" && world.floor === "architect" && world.said.length > 0;
-  $("floor").textContent = waited ? state.team ? state.team.waits : t("The builder waits for you") : "";
+  $("floor").textContent = waited ? state.team ? state.team.waits : "The builder waits for you" : "";
   $("score").hidden = !world.score;
   if (world.score) {
     const [right, all] = world.score;
-    $("count").textContent = t("{0} of {1}", right, all);
+    $("count").textContent = `${right} of ${all}`;
     $("bar").firstChild.style.width = `${100 * right / Math.max(all, 1)}%`;
   }
 }
@@ -118,10 +112,10 @@ export function showHotbar() {
     button.addEventListener("click", () => { if (inside()) state.hands.choose(color); });
     bar.append(button);
   }
-  const chosen = state.watching ? world.active : state.hands.active;
+  const chosen = state.hands.active;
   [...bar.children].forEach((button, k) => {
-    const name = t(NAMES[k + 1]), count = world.inventory[k];
-    button.title = `${name} (${k + 1})`; button.ariaLabel = t("{0}, {1} left", name, count);
+    const name = NAMES[k + 1], count = world.inventory[k];
+    button.title = `${name} (${k + 1})`; button.ariaLabel = `${name}, ${count} left`;
     button.firstChild.style.background = state.facts.colors?.[k] || "";
     button.lastChild.textContent = String(count);
     button.setAttribute("aria-pressed", String(k + 1 === chosen));
@@ -130,12 +124,12 @@ export function showHotbar() {
 
 export function showQuick() {
   const asks = (state.facts.examples ? QUICK[state.role] : []).map((text) => {
-    const button = make("button", {type: "button", textContent: t(text)});
-    button.addEventListener("click", () => say(t(text), "button"));
+    const button = make("button", {type: "button", textContent: text});
+    button.addEventListener("click", () => say(text, "button"));
     return button;
   });
   if (inside()) {
-    const about = {type: "button", id: "endturn", textContent: t("End turn"), title: t("I am done; what is next? (Y)")};
+    const about = {type: "button", id: "endturn", textContent: "End turn", title: "I am done; what is next? (Y)"};
     const button = make("button", about);
     button.addEventListener("click", endTurn);
     asks.push(button);
@@ -146,7 +140,7 @@ export function showQuick() {
 export function endTurn() {
   if (!inside()) return;
   state.hands.endTurn();
-  note(state.team ? state.team.ended : t("You have ended your turn. The architect speaks next."));
+  note(state.team ? state.team.ended : "You have ended your turn. The architect speaks next.");
 }
 
 // ---------------------------------------------------------------- the dialog over a game that stands still
@@ -155,7 +149,7 @@ export function endTurn() {
 export function veil(heading, text, lobby = false, ...links) {
   const card = $("veil"), focused = document.activeElement;
   const back = sessionStorage.getItem(BACK) || "/";
-  if (lobby) links.push(make("a", {href: back, className: "main", textContent: t(state.facts.back || "To the lobby")}));
+  if (lobby) links.push(make("a", {href: back, className: "main", textContent: state.facts.back || "To the lobby"}));
   $("veiltitle").textContent = heading;
   if ($("veiltext").textContent !== text) $("veiltext").textContent = text;
   const drawn = links.map((one) => one.outerHTML).join("");
@@ -175,18 +169,17 @@ export function showVeil() {
   document.body.classList.toggle("away", stands === "paused");
   if (stands === "playing") { unveil(); return; }
   if (stands === "over") { showEnd(how); return; }
-  if (paused) { veil(t("The game waits"), t("It was paused, and continues soon.")); return; }
+  if (paused) { veil("The game waits", "It was paused, and continues soon."); return; }
   if (stands === "waiting" && open.length) { showInvitations(open); return; }
-  const away = Object.keys(here).filter((player) => !here[player] && (state.watching || player !== state.facts.player));
-  const heading = away.length === 1 ? t("The {0} is away", named(called(away[0]))) : t("The game waits");
+  const away = Object.keys(here).filter((player) => !here[player] && player !== state.facts.player);
+  const heading = away.length === 1 ? `The ${called(away[0])} is away` : "The game waits";
   const names = state.team?.away(away.map(called)) || "";
-  veil(heading, names + t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
+  veil(heading, names + `It continues when everybody is there, or ends in ${Math.round(patience)} seconds.`);
 }
 
 function showEnd(how) {
-  const [heading, text] = ENDS[how] || ENDS.left, links = [];
-  if (state.facts.replay) links.push(make("a", {href: `/replay/${state.facts.replay}`, textContent: t("Watch the replay")}));
-  veil(t(heading), t(text), how !== "ended", ...links);
+  const [heading, text] = ENDS[how] || ENDS.left;
+  veil(heading, text, how !== "ended");
   state.connection.ended = true;
 }
 
@@ -195,19 +188,19 @@ function showInvitations(open) {
   const links = open.flatMap(([player, token], k) => {
     const value = `${location.origin}/play#${token}`;
     const field = make("input", {readOnly: true, value, id: k ? "" : "waitlink", ariaLabel: called(player)});
-    const button = make("button", {type: "button", textContent: t("Copy")});
+    const button = make("button", {type: "button", textContent: "Copy"});
     button.addEventListener("click", () => copy(field, button));
     if (open.length === 1) return [field, button];
-    const name = make("b", {textContent: named(called(player), title)});
+    const name = make("b", {textContent: title(called(player))});
     return [make("label", {className: "invited"}, name, field, button)];
   });
-  const alone = [t("Waiting for the {0}", named(called(open[0][0]))), t("Send this link to the person you want to play with:")];
+  const alone = [`Waiting for the ${called(open[0][0])}`, "Send this link to the person you want to play with:"];
   veil(...(open.length > 1 ? state.team.waiting : alone), false, ...links);
 }
 
 function copy(field, button) {
   field.select();
-  const done = () => { button.textContent = t("Copied"); };
+  const done = () => { button.textContent = "Copied"; };
   if (navigator.clipboard) navigator.clipboard.writeText(field.value).then(done, done);
   else { document.execCommand("copy"); done(); }
 }
@@ -231,12 +224,12 @@ async function fillHelp() {
   const texts = state.facts.examples ? await ask("/api/help").catch(() => none) : none;
   const keys = !builder ? ARCHITECT : document.body.classList.contains("touch") ? TOUCH : DESK;
   const about = state.team ? state.team.help
-    : builder ? t("The architect sees the plan and explains it. You do not see it: listen, build, and ask.")
-      : t("You see the plan, the builder does not. Say what to build and where; the N marks north.");
+    : builder ? "The architect sees the plan and explains it. You do not see it: listen, build, and ask."
+      : "You see the plan, the builder does not. Say what to build and where; the N marks north.";
   const sentences = !state.facts.examples ? []
-    : builder ? examples(t("What an agent answers"), texts.questions)
-      : examples(t("What an agent understands, for example"), texts.instructions);
-  const rows = keys.flatMap(([key, meaning]) => [make("dt", {textContent: t(key)}), make("dd", {textContent: t(meaning)})]);
+    : builder ? examples("What an agent answers", texts.questions)
+      : examples("What an agent understands, for example", texts.instructions);
+  const rows = keys.flatMap(([key, meaning]) => [make("dt", {textContent: key}), make("dd", {textContent: meaning})]);
   $("helptext").append(make("p", {textContent: about}), make("dl", {}, ...rows), ...sentences);
 }
 
@@ -252,13 +245,12 @@ export function listenToPanel() {
   $("help").addEventListener("click", openHelp);
   $("invite").addEventListener("click", () => $("invitecard").showModal());
   $("copy").addEventListener("click", () => copy($("invitelink"), $("copy")));
-  $("copywatch").addEventListener("click", () => copy($("watchlink"), $("copywatch")));
   for (const card of [$("helpcard"), $("invitecard")])
     card.addEventListener("click", (event) => { if (event.target === card || event.target.value === "close") card.close(); });
   $("leave").addEventListener("click", () => {
-    const sure = state.watching || state.status.state === "over" || $("leave").dataset.sure;
+    const sure = state.status.state === "over" || $("leave").dataset.sure;
     if (sure) { state.connection.leave().then(back); return; }
-    $("leave").dataset.sure = "yes"; $("leave").textContent = t("Really leave?");
-    setTimeout(() => { delete $("leave").dataset.sure; $("leave").textContent = t("Leave"); }, 3000);
+    $("leave").dataset.sure = "yes"; $("leave").textContent = "Really leave?";
+    setTimeout(() => { delete $("leave").dataset.sure; $("leave").textContent = "Leave"; }, 3000);
   });
 }

@@ -1,5 +1,5 @@
 // The page of a game, for both roles: messages of the server, and the loop that steps and draws.
-import {$, named, t, title, translate} from "./common.js";
+import {$, title} from "./common.js";
 import {Completing} from "./completing.js";
 import {Connection} from "./connection.js";
 import {setColors} from "./drawing.js";
@@ -16,7 +16,6 @@ import {STEP_MS} from "./world.js";
 
 const PENDING_MS = 800, FRAME_MS = 15;
 const MOST_UNANSWERED = 20;  // steps that the server has not taken; with more, hands wait for the network
-// [texts]
 const EVENTS = {
   "place: nothing in reach": "Too far away: look at a block or at the ground near you.",
   "place: eye inside a block": "You are inside of a block.",
@@ -26,7 +25,6 @@ const EVENTS = {
   "remove: nothing in reach": "Too far away to break it.",
   "remove: ground": "The ground cannot be broken.",
 };
-// [/texts]
 let stepped = 0, drawn = 0;
 
 const hands = state.hands = new Hands($("view"), {
@@ -51,27 +49,25 @@ function poseBody() {
 // ---------------------------------------------------------------- messages of the server
 
 function welcome(message) {
-  Object.assign(state, {role: message.role, watching: message.watching, facts: message, joined: true});
+  Object.assign(state, {role: message.role, facts: message, joined: true});
   document.body.dataset.role = message.role;
-  document.body.classList.toggle("watching", message.watching);
   document.body.classList.toggle("inside", inside());
   setColors(message.colors);
   prediction.moves = !message.turns;
-  $("lines").dataset.none = t("Nothing was said yet.");
+  $("lines").dataset.none = "Nothing was said yet.";
   if (message.token) history.replaceState(null, "", `#${message.token}`);
   $("task").textContent = title(message.task);
   const keys = !matchMedia("(pointer: coarse), (max-width: 700px)").matches;
-  $("words").placeholder = state.role === "architect" ? t("Instruct the builder")
-    : keys ? t("Ask the architect (T)") : t("Ask the architect");
+  $("words").placeholder = state.role === "architect" ? "Instruct the builder"
+    : keys ? "Ask the architect (T)" : "Ask the architect";
   state.team = "architect" in message.speakers ? null : new Team(message);
   if (state.team) showTeam(state.team, keys);
   state.endsAt = message.left_s === undefined ? null : performance.now() + 1000 * message.left_s;
   showPlayers();
   hands.restart();
   showHotbar(); showQuick();
-  const writes = state.role === "architect" && !message.watching;
-  if (message.completes && writes) state.completing ||= new Completing(() => { state.how = "example"; });
-  if (!message.watching) state.tutorial ||= new Tutorial(message, (step) => state.connection.send({t: "tutorial", step}));
+  if (message.completes && state.role === "architect") state.completing ||= new Completing(() => { state.how = "example"; });
+  state.tutorial ||= new Tutorial(message, (step) => state.connection.send({t: "tutorial", step}));
 }
 
 function frame(message) {
@@ -86,7 +82,7 @@ function frame(message) {
   if (world.event && world.event[0] > state.shownEvent) {
     const [number, kind] = world.event;
     state.shownEvent = number;
-    if (EVENTS[kind] && inside()) note(state.team?.event(kind) || t(EVENTS[kind]));
+    if (EVENTS[kind] && inside()) note(state.team?.event(kind) || EVENTS[kind]);
   }
   showFacts();
   state.changed = true;
@@ -98,7 +94,7 @@ function showMeanwhile(before) {
   const blocks = world.grid.reduce((count, color, cell) => count + (color !== before.grid[cell]), 0);
   const seconds = Math.round((performance.now() - before.at) / 1000);
   state.lost = null;
-  note(t("You were away for {0} s. New: {1} messages, {2} blocks.", seconds, world.said.length - before.said, blocks));
+  note(`You were away for ${seconds} s. New: ${world.said.length - before.said} messages, ${blocks} blocks.`);
 }
 
 function status(message) {
@@ -109,17 +105,15 @@ function status(message) {
   showVeil();
 }
 
-const doing = (player, text) => showTyping(t(text, named(called(player), title)));
+const doing = (player, what) => showTyping(`${title(called(player))} is ${what} …`);
 const HEARD = {
   welcome, frame, status,
-  note: (message) => note(t(message.text, ...(message.values || []))),
+  note: (message) => note(message.text),
   refused: (message) => giveBack(message.text),
-  // [texts]
-  typing: (message) => doing(message.who, "{0} is typing …"),
-  thinking: (message) => doing(message.who, "{0} is thinking …"),
-  // [/texts]
-  closed: (message) => veil(t("You cannot play here."), t(message.text), true),
-  elsewhere: () => veil(t("The game continues elsewhere."), t("It was opened in another tab or on another device."), true),
+  typing: (message) => doing(message.who, "typing"),
+  thinking: (message) => doing(message.who, "thinking"),
+  closed: (message) => veil("You cannot play here.", message.text, true),
+  elsewhere: () => veil("The game continues elsewhere.", "It was opened in another tab or on another device.", true),
 };
 
 // ---------------------------------------------------------------- time
@@ -136,7 +130,7 @@ function step(now) {
   const next = slow ? null : hands.frame();
   if (next) connection.send({t: "in", n: next.n, held: next.held, events: next.events});
   prediction.step(world, hands.unanswered, next !== null, now);
-  if (slow) showNet(t("Slow connection: please wait."));
+  if (slow) showNet("Slow connection: please wait.");
   else if (hands.unanswered.length < MOST_UNANSWERED / 2) showNet("");
 }
 
@@ -172,7 +166,7 @@ function connect(token) {
     changed: () => { if (state.joined) showOutbox(); },
     lost: () => {
       document.body.classList.add("lost");
-      showNet(t("The connection is lost. Reconnecting …"));
+      showNet("The connection is lost. Reconnecting …");
       state.lost ||= {at: performance.now(), said: world.said.length, grid: world.grid.slice()};
       hands.release();
     },
@@ -184,9 +178,8 @@ function connect(token) {
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 }
 
-await translate();
 listen();
 const token = location.hash.slice(1);
 if (/^[\w-]{10,60}$/.test(token)) connect(token);
-else veil(t("There is no such game."), t("The link is incomplete."), true);
+else veil("There is no such game.", "The link is incomplete.", true);
 window.play = {world, state, hands, camera, prediction, say: (text) => say(text), get connection() { return state.connection; }};

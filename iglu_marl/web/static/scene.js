@@ -1,6 +1,6 @@
 // The picture of the world, for both roles, and the camera of those who look from outside.
-import {$, named, t, title} from "./common.js";
-import {GROUND, clamp, paintCross, paintScene} from "./drawing.js";
+import {$, title} from "./common.js";
+import {clamp, paintCross, paintScene} from "./drawing.js";
 import {placeable, reach} from "./motion.js";
 import {HOME, called, camera, glide, inside, others, plan, prediction, state, view, world} from "./state.js";
 import {paintName, paintSides} from "./team.js";
@@ -52,7 +52,7 @@ function showCompass(yaw) {
   if (!strip.children.length) {
     for (let angle = 0; angle < 360; angle += 15) {
       const mark = document.createElement("span");
-      mark.textContent = t(names[angle] || "·"); mark.className = angle ? "" : "north";
+      mark.textContent = names[angle] || "·"; mark.className = angle ? "" : "north";
       strip.append(mark);
     }
   }
@@ -77,7 +77,7 @@ function nameBuilders(...poses) {
   if (!world.others.length) return;
   const builds = state.role === "builder", own = builds && !inside() ? [state.facts.player] : [];
   const rest = (builds ? others() : Object.keys(state.facts.speakers)).filter((player) => player.startsWith("builder"));
-  [...own, ...rest].forEach((player, k) => paintName(view, poses[k], named(called(player), title)));
+  [...own, ...rest].forEach((player, k) => paintName(view, poses[k], title(called(player))));
 }
 
 function paintPlan(top) {
@@ -102,14 +102,14 @@ function paintInside(now) {
   paintCross(view);
   showCompass(pose[3]);
   const stand = inWords(Math.round(pose[0]), Math.round(pose[1]) - 2, Math.round(pose[2])).replace(/,.*/, "");
-  $("you").textContent = t("you: {0}", stand);
-  $("aim").textContent = found ? t("aim: {0}", nameAim(found)) : "";
+  $("you").textContent = `you: ${stand}`;
+  $("aim").textContent = found ? `aim: ${nameAim(found)}` : "";
 }
 
 /** The place of the new block, or of what is in sight where none can be placed. */
 function nameAim({hit, before, free}) {
   if (free) return inWords(...before);
-  return hit[1] === -2 ? inWords(...hit).replace(/,.*/, `, ${t("ground")}`) : inWords(...hit);
+  return hit[1] === -2 ? inWords(...hit).replace(/,.*/, ", ground") : inWords(...hit);
 }
 
 function paintOutside(now) {

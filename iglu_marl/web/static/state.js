@@ -7,12 +7,12 @@ export const world = new World(), prediction = new Prediction(), glide = new Gli
 export const view = new Painter($("view")), plan = new Painter($("target"));
 export const HOME = {azimuth: 18, elevation: 34, zoom: 1}, camera = {...HOME};
 export const state = {
-  role: "", watching: false, ghost: true, joined: false, facts: {}, team: null, shownEvent: 0, changed: true,
+  role: "", ghost: true, joined: false, facts: {}, team: null, shownEvent: 0, changed: true,
   status: {state: "waiting", here: {}}, connection: null, tutorial: null, completing: null, hands: null,
 };
 view.detailed = plan.detailed = true;
 
-export const inside = () => state.role === "builder" && !state.watching;
+export const inside = () => state.role === "builder";
 export const busy = () => document.querySelector("dialog[open]") !== null;
 
 /** The players of the game but this one, and how a player is called: as in the dialogue. */

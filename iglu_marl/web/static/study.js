@@ -1,5 +1,5 @@
 // A participant's way through a study; the server chooses the next stage.
-import {$, ask, clock, make, t, title, translate} from "./common.js";
+import {$, ask, clock, make} from "./common.js";
 
 const DRAFT = "iglu-marl-draft", FIRST_MS = 500, LONGEST_MS = 8000;
 const BACK = "iglu-marl-back";  // where the page of a game returns to: here, with the participant's code
@@ -13,7 +13,7 @@ function button(text, act, main = true) {
 }
 async function attempt(work) {
   $("trouble").textContent = "";
-  try { await work(); } catch (error) { $("trouble").textContent = t(error.message); }
+  try { await work(); } catch (error) { $("trouble").textContent = error.message; }
 }
 const next = (facts) => attempt(async () => show(await ask("/api/study/next", {token: view.token, stage: view.stage, ...facts})));
 
@@ -33,55 +33,54 @@ function field(question) {
 }
 
 const shownCode = (text) => (view.code ? [make("p", {}, text, make("b", {className: "code", textContent: view.code}))] : []);
-function ending(text, code = t("Your code: ")) {
-  const back = view.url ? [make("a", {className: "main", href: view.url, textContent: t("Back to the platform")})] : [];
+function ending(text, code = "Your code: ") {
+  const back = view.url ? [make("a", {className: "main", href: view.url, textContent: "Back to the platform"})] : [];
   return [[...paragraph(text), ...shownCode(code)], back];
 }
-const asking = (text) => [paragraph(text), [...view.questions.map(field), make("button", {textContent: t("Send"), className: "main"})]];
+const asking = (text) => [paragraph(text), [...view.questions.map(field), make("button", {textContent: "Send", className: "main"})]];
 /** Pages one after the other; the last one has the buttons. */
 function pages(buttons, number = 0) {
-  const turn = (to) => button(to > number ? t("Continue") : t("Back"), () => fill(...pages(buttons, to)), to > number);
+  const turn = (to) => button(to > number ? "Continue" : "Back", () => fill(...pages(buttons, to)), to > number);
   const more = number + 1 < view.pages.length ? [turn(number + 1)] : buttons;
   return [[make("div", {innerHTML: view.pages[number]})], [...(number ? [turn(number - 1)] : []), ...more]];
 }
 function role(name) {
-  if (name.includes("_")) return paragraph(t("You are the {0}.", t(title(name.replace("_", " ")))));
-  return paragraph(name === "builder" ? t("You build.") : t("You explain what to build."));
+  return paragraph(name === "builder" ? "You build." : "You explain what to build.");
 }
 /** When a practice game is over. */
 function until(goal) {
   const [kind, count] = goal.split(":");
   if (!goal) return [];
-  return paragraph(kind === "blocks" ? t("It ends when {0} blocks are right.", count)
-    : kind === "minutes" ? t("It ends after {0} minutes.", count) : t("It ends when all blocks are right."));
+  return paragraph(kind === "blocks" ? `It ends when ${count} blocks are right.`
+    : kind === "minutes" ? `It ends after ${count} minutes.` : "It ends when all blocks are right.");
 }
 function game() {
-  const text = view.tutorial ? t("First, a short tutorial: try out what you can do. It does not count.")
-    : view.practice ? t("A practice game ({0} of {1}).", view.number, view.of)
-      : view.of > 1 ? t("Game {0} of {1}.", view.number, view.of) : t("Now the game.");
-  const own = view.role ? role(view.role) : paragraph(t("You get your role when your partner is here."));
-  return [[...paragraph(text), ...own, ...until(view.until)], [button(t("Play"), play)]];
+  const text = view.tutorial ? "First, a short tutorial: try out what you can do. It does not count."
+    : view.practice ? `A practice game (${view.number} of ${view.of}).`
+      : view.of > 1 ? `Game ${view.number} of ${view.of}.` : "Now the game.";
+  const own = view.role ? role(view.role) : paragraph("You get your role when your partner is here.");
+  return [[...paragraph(text), ...own, ...until(view.until)], [button("Play", play)]];
 }
 
 const STAGES = {
-  consent: () => pages([button(t("I agree"), () => next({agree: true})), button(t("I do not agree"), () => next({agree: false}), false)]),
-  instructions: () => pages([button(t("Continue"), () => next({}))]),
-  quiz: () => asking(t("Some questions about the instructions. If an answer is wrong, you can read them again.")),
-  before: () => asking(t("Some questions before you begin.")),
-  between: () => asking(t("Some questions about the last game.")),
+  consent: () => pages([button("I agree", () => next({agree: true})), button("I do not agree", () => next({agree: false}), false)]),
+  instructions: () => pages([button("Continue", () => next({}))]),
+  quiz: () => asking("Some questions about the instructions. If an answer is wrong, you can read them again."),
+  before: () => asking("Some questions before you begin."),
+  between: () => asking("Some questions about the last game."),
   game,
-  questions: () => asking(t("Some questions about your games.")),
-  done: () => ending(t("That was all. Thank you!"), t("Your completion code: ")),
+  questions: () => asking("Some questions about your games."),
+  done: () => ending("That was all. Thank you!", "Your completion code: "),
   screened: () => ending(
-    t("Thank you for your time. You cannot take part, because some of your answers about the instructions were wrong."),
+    "Thank you for your time. You cannot take part, because some of your answers about the instructions were wrong.",
   ),
   failed: () => ending(
-    t("Thank you for your time. Some of your answers did not pass our attention checks, so they do not count in the study."),
+    "Thank you for your time. Some of your answers did not pass our attention checks, so they do not count in the study.",
   ),
-  expired: () => ending(t("The time for this study is over. Thank you; you can close this page.")),
-  left: () => ending(t("Thank you for your time. You ended a game before it had really begun, so it does not count in the study.")),
-  dismissed: () => ending(t("You cannot play on now. Thank you for your time; you can close this page.")),
-  refused: () => ending(t("You do not take part. Thank you for your time; you can close this page.")),
+  expired: () => ending("The time for this study is over. Thank you; you can close this page."),
+  left: () => ending("Thank you for your time. You ended a game before it had really begun, so it does not count in the study."),
+  dismissed: () => ending("You cannot play on now. Thank you for your time; you can close this page."),
+  refused: () => ending("You do not take part. Thank you for your time; you can close this page."),
 };
 
 function fill(text, parts) { $("text").replaceChildren(...text); $("form").replaceChildren(...parts); scrollTo(0, 0); }
@@ -101,7 +100,7 @@ function show(answered) {
   $("progress").hidden = !answered.steps;
   if (answered.steps) {
     $("progress").firstElementChild.max = answered.steps; $("progress").firstElementChild.value = answered.step;
-    $("progress").lastElementChild.textContent = t("Step {0} of {1}", answered.step, answered.steps);
+    $("progress").lastElementChild.textContent = `Step ${answered.step} of ${answered.steps}`;
   }
   $("title").textContent = document.title = answered.title;
   over = answered.left_s ? performance.now() + 1000 * answered.left_s : 0;
@@ -132,29 +131,25 @@ function wait(pause = FIRST_MS) {
   socket.onopen = () => { $("trouble").textContent = ""; socket.send(JSON.stringify({t: "join", token: view.token})); };
   socket.onmessage = (event) => {
     const answered = JSON.parse(event.data);
-    if (answered.t === "note") { $("notice").textContent = answered.text; beep(); return; }
     pause = FIRST_MS; ended = Boolean(answered.play || answered.stage);
     attempt(() => follow(answered));
   };
   socket.onclose = () => {
     waiting = null;
     if (ended) return;
-    $("trouble").textContent = t("The connection is lost. It will be tried again.");
+    $("trouble").textContent = "The connection is lost. It will be tried again.";
     setTimeout(() => wait(Math.min(2 * pause, LONGEST_MS)), pause);
   };
 }
 
 /** Show that the page waits, or that a partner is there and both have to confirm it. */
 function showWaiting(answered) {
-  const offered = answered.offered && !answered.confirmed, many = answered.people > 2;
-  const here = many ? t("Your partners are here.") : t("Your partner is here.");
-  const begins = many ? t("Waiting for your partners to begin …") : t("Waiting for your partner to begin …");
-  const waits = many ? t("Waiting for your partners …") : t("Waiting for your partner …");
-  const open = t("Please keep this page open."), most = () => t("At most {0} seconds more. Please keep this page open.", answered.wait);
-  const lines = offered ? [here] : answered.offered ? [begins] : [waits, answered.open ? open : most()];
+  const offered = answered.offered && !answered.confirmed, stay = "Please keep this page open.";
+  const lines = offered ? ["Your partner is here."] : answered.offered ? ["Waiting for your partner to begin …"]
+    : ["Waiting for your partner …", answered.open ? stay : `At most ${answered.wait} seconds more. ${stay}`];
   $("text").replaceChildren(...lines.flatMap(paragraph), ...(answered.role ? role(answered.role) : []));
-  $("form").replaceChildren(...(offered ? [button(t("Begin"), () => waiting?.send(JSON.stringify({t: "ready"})))] : []));
-  document.title = !offered ? view.title : many ? t("Your partners are here!") : t("Your partner is here!");
+  $("form").replaceChildren(...(offered ? [button("Begin", () => waiting?.send(JSON.stringify({t: "ready"})))] : []));
+  document.title = offered ? "Your partner is here!" : view.title;
   document.body.dataset.waiting = offered ? "offered" : answered.offered ? "confirmed" : "waiting";
   if (offered) beep();
 }
@@ -170,14 +165,14 @@ function beep() {
 
 function askForCode() {
   const field = make("input", {name: "code", required: true, maxLength: 64});
-  $("title").textContent = t("Study");
+  $("title").textContent = "Study";
   $("form").replaceChildren(
-    make("label", {className: "field"}, t("Your participant code"), field),
-    make("p", {}, make("button", {textContent: t("Continue"), className: "main"})),
+    make("label", {className: "field"}, "Your participant code", field),
+    make("p", {}, make("button", {textContent: "Continue", className: "main"})),
   );
 }
 
-const facts = await translate(), asked = new URLSearchParams(location.search);
+const facts = await ask("/api/study/parameters"), asked = new URLSearchParams(location.search);
 /** The address keeps the code: a reload and the return from a game come back to this participant, and nobody else does. */
 async function enter(code) {
   const parameters = Object.fromEntries(facts.parameters.map((name) => [name, asked.get(name)]));
@@ -199,7 +194,7 @@ $("form").addEventListener("submit", (event) => {
 });
 setInterval(() => {
   const left = Math.max(0, over - performance.now()) / 1000;
-  $("left").textContent = over ? t("{0} left", clock(left)) : "";
+  $("left").textContent = over ? `${clock(left)} left` : "";
 }, 1000);
 
 const code = asked.get(facts.parameter);

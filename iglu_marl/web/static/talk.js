@@ -1,5 +1,5 @@
 // The dialogue: lines, words that are on their way, and who is typing.
-import {$, make, named, t, title} from "./common.js";
+import {$, make, title} from "./common.js";
 import {note} from "./panel.js";
 import {called, inside, state} from "./state.js";
 
@@ -10,7 +10,7 @@ const isLow = (list) => list.scrollHeight - list.scrollTop - list.clientHeight <
 /** Whether a message is too long; the player gets a note of it. */
 function isTooLong(text) {
   const limit = state.facts.limit, count = text.trim().length;
-  if (count > limit) note(t("A message has at most {0} characters, this one has {1}.", limit, count));
+  if (count > limit) note(`A message has at most ${limit} characters, this one has ${count}.`);
   return count > limit;
 }
 
@@ -29,11 +29,11 @@ export function showTyping(text) {
 const line = (kind, who, text) => make("li", {className: kind}, make("small", {textContent: who}), make("span", {textContent: text}));
 
 export function addLine(speaker, text, fresh = false) {
-  const mine = speaker === called(state.facts.player) && !state.watching, list = $("lines"), low = isLow(list);
+  const mine = speaker === called(state.facts.player), list = $("lines"), low = isLow(list);
   if (!mine) showTyping("");
   else if (state.completing) state.completing.spoken = true;
   const kind = `${speaker.split(" ")[0]}${mine ? " mine" : ""}${fresh ? " fresh" : ""}`;
-  list.insertBefore(line(kind, mine ? t("You") : named(speaker, title), text), list.querySelector(".pending"));
+  list.insertBefore(line(kind, mine ? "You" : title(speaker), text), list.querySelector(".pending"));
   while (list.children.length > MOST_LINES) list.firstChild.remove();
   if (low || mine) list.scrollTop = list.scrollHeight;
 }
@@ -43,7 +43,7 @@ export function showOutbox() {
   const {words} = state.connection, list = $("lines"), low = isLow(list), field = $("words");
   list.querySelectorAll(".pending").forEach((one) => one.remove());
   const waiting = words.filter(({text}) => text);
-  list.append(...waiting.map(({text}) => line(`${state.role} mine pending`, t("You (not sent yet)"), text)));
+  list.append(...waiting.map(({text}) => line(`${state.role} mine pending`, "You (not sent yet)", text)));
   if (state.sent !== undefined && !words.some(({text}) => text === state.sent)) {
     if (field.value.trim() === state.sent) field.value = "";
     state.sent = undefined;
@@ -60,7 +60,7 @@ export function giveBack(text) {
 
 export function say(text, how = "typed") {
   const silent = state.facts.turns && state.role === "architect";
-  if (state.watching || !(text.trim() || silent) || isTooLong(text)) return false;
+  if (!(text.trim() || silent) || isTooLong(text)) return false;
   const typed_s = how !== "button" && state.typing ? Math.round((performance.now() - state.typing) / 100) / 10 : 0;
   state.connection.say({text: text.trim(), how, typed_s});
   state.completing?.said();

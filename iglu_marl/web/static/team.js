@@ -1,17 +1,18 @@
 // What only games of a team show: who plays, the plan from a side, and the names of builders.
-import {named, t, title} from "./common.js";
+import {title} from "./common.js";
 
-// [texts]
-const PARTS = {layers: "layers {0}", half: "the {0} half", color: "what is {0}", side: "the {0} side"};
-// [/texts]
-const partName = (part) => { const [kind, what] = part.split(":"); return t(PARTS[kind], t(what)); };
+const PARTS = {
+  layers: (what) => `layers ${what}`, half: (what) => `the ${what} half`, color: (what) => `what is ${what}`,
+  side: (what) => `the ${what} side`,
+};
+const partName = (part) => { const [kind, what] = part.split(":"); return PARTS[kind](what); };
 // The view from each side: where the camera looks, and what is at its left and right.
 export const SIDES = {
   north: {number: 0, azimuth: 180, left: "E", right: "W"}, east: {number: 1, azimuth: 270, left: "S", right: "N"},
   south: {number: 2, azimuth: 0, left: "W", right: "E"}, west: {number: 3, azimuth: 90, left: "N", right: "S"},
 };
 
-/** A team as one of its players, or of its spectators, sees it. */
+/** A team as one of its players sees it. */
 export class Team {
   constructor(facts) {
     const {role, player, speakers} = this.facts = facts, hearers = facts.hearers?.[player];
@@ -19,32 +20,31 @@ export class Team {
     this.parts = parts; this.all = parts.includes("all"); this.knows = parts.some((part) => part !== "none");
     this.sides = this.all ? [] : parts.filter((part) => part.startsWith("side:")).map((part) => part.slice(5));
     this.cells = !this.sides.length || this.sides.length < parts.length;  // whether it sees more than sides
-    this.listeners = hearers && hearers.filter((one) => one !== player).map((one) => named(speakers[one], title));
+    this.listeners = hearers && hearers.filter((one) => one !== player).map((one) => title(speakers[one]));
   }
 
   get roster() {
-    const {player, watching, agents, speakers} = this.facts, others = Object.entries(speakers).filter(([one]) => one !== player);
-    const names = others.map(([one, name]) => agents[one] ? t("{0} (agent)", named(name, title)) : named(name, title)).join(", ");
-    const own = named(speakers[player]);
-    return watching ? t("You watch {0}, with {1}", own, names) : t("You are {0}, with {1}", own, names);
+    const {player, agents, speakers} = this.facts, others = Object.entries(speakers).filter(([one]) => one !== player);
+    const names = others.map(([one, name]) => agents[one] ? `${title(name)} (agent)` : title(name)).join(", ");
+    return `You are ${speakers[player]}, with ${names}`;
   }
   get plan() {
-    if (this.all) return t("Plan");
+    if (this.all) return "Plan";
     const parts = this.parts.filter((part) => part.includes(":")).map(partName).join(", ");
-    return this.knows ? t("Your part of the plan: {0}", parts) : t("You do not see the plan");
+    return this.knows ? `Your part of the plan: ${parts}` : "You do not see the plan";
   }
   get help() {
-    return `${this.roster}. ${this.all ? t("You see the plan") : this.plan}. ${t("Talk to each other: nobody may know everything.")}`;
+    return `${this.roster}. ${this.all ? "You see the plan" : this.plan}. Talk to each other: nobody may know everything.`;
   }
-  get waits() { return Object.values(this.facts.speakers).includes("builder") ? t("The builder waits") : t("The builders wait"); }
-  get ended() { return t("You have ended your turn."); }
-  get waiting() { return [t("Waiting for the others"), t("Send each link to one person:")]; }
+  get waits() { return Object.values(this.facts.speakers).includes("builder") ? "The builder waits" : "The builders wait"; }
+  get ended() { return "You have ended your turn."; }
+  get waiting() { return ["Waiting for the others", "Send each link to one person:"]; }
   placeholder(keys) {
-    const text = this.listeners ? t("Say something to {0}", this.listeners.join(", ") || t("nobody")) : t("Say something");
+    const text = this.listeners ? `Say something to ${this.listeners.join(", ") || "nobody"}` : "Say something";
     return text + (keys && this.facts.role === "builder" ? " (T)" : "");
   }
-  away(names) { return names.length > 1 ? `${t("Away: {0}.", names.map((name) => named(name)).join(", "))} ` : ""; }
-  event(kind) { return kind === "place: builder in the way" ? t("Somebody stands in the way: step back.") : ""; }
+  away(names) { return names.length > 1 ? `Away: ${names.join(", ")}. ` : ""; }
+  event(kind) { return kind === "place: builder in the way" ? "Somebody stands in the way: step back." : ""; }
 }
 
 /** Paint the views of some sides, each as it looks from there: rows from the ground up, columns from left to right. */
@@ -72,7 +72,7 @@ export function paintSides(canvas, views, sides, colors) {
     for (let column = 0; column < 11; column++) pen.fillText(column, x0 + (column + .5) * cell, ground + .55 * cell);
     for (let row = 0; row < rows; row++) pen.fillText(row, x0 - .6 * cell, ground - (row + .5) * cell);
     pen.font = large;
-    const whole = t("from the {0}", t(side)), name = pen.measureText(whole).width < 9 * cell ? whole : t(side);
+    const whole = `from the ${side}`, name = pen.measureText(whole).width < 9 * cell ? whole : side;
     [left, name, right].forEach((text, at) => pen.fillText(text, x0 + 5.5 * at * cell, ground + 1.35 * cell));
   });
 }

@@ -1,7 +1,6 @@
 // The tutorial: each step ends when the person has done it. A study has it in a game of its own, or nowhere.
-import {$, t} from "./common.js";
+import {$} from "./common.js";
 
-// [texts]
 const STEPS = {
   builder: {
     looked: "Click into the world and look around with the mouse (arrow keys and dragging do, too).",
@@ -23,7 +22,6 @@ const STEPS = {
     waited: "Missing blocks are faint, wrong ones have a bright rim. Continue until all blocks fit!",
   },
 };
-// [/texts]
 const KNOWN = "iglu-marl-tutorial-";
 
 export class Tutorial {
@@ -40,10 +38,10 @@ export class Tutorial {
     $("coach").hidden = this.over;
     if (this.over) return;
     const steps = this.steps, [wanted, text] = steps[this.number];
-    const more = wanted === "said" && this.role === "architect" && this.examples ? ` ${t("Help has more examples.")}` : "";
-    $("step").textContent = t(text) + more;
-    $("progress").textContent = t("{0} of {1}", this.number + 1, steps.length);
-    $("skip").textContent = this.number === steps.length - 1 ? t("Got it") : t("Skip");
+    const more = wanted === "said" && this.role === "architect" && this.examples ? " Help has more examples." : "";
+    $("step").textContent = text + more;
+    $("progress").textContent = `${this.number + 1} of ${steps.length}`;
+    $("skip").textContent = this.number === steps.length - 1 ? "Got it" : "Skip";
   }
   end(done) {
     this.over = true;

@@ -1,5 +1,4 @@
 // This role's view of the game, updated by frames; and the builder as it is drawn.
-import {t} from "./common.js";
 import {cellOf, clamp} from "./drawing.js";
 import {stepBody} from "./motion.js";
 
@@ -114,6 +113,6 @@ export class Prediction {
 /** The place of a cell, as architects write it: "2 E 3 N, height 1". */
 export function inWords(x, y, z) {
   const axes = [[x, "E", "W"], [-z, "N", "S"]].filter(([count]) => count);
-  const steps = axes.map(([count, plus, minus]) => `${Math.abs(count)} ${t(count > 0 ? plus : minus)}`);
-  return `${steps.join(" ") || t("middle")}, ${t("height {0}", y + 2)}`;
+  const steps = axes.map(([count, plus, minus]) => `${Math.abs(count)} ${count > 0 ? plus : minus}`);
+  return `${steps.join(" ") || "middle"}, height ${y + 2}`;
 }
