@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from marl_ppo import LevelGame
 from stable_baselines3 import DQN
-from stable_baselines3.common.vec_env import VecEnv
+
+from benchmarks.sb3_games import Games
 
 SIDE_BY_SIDE = 16
 OPTIONS: dict[str, Any] = {
@@ -27,7 +28,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-class Builders(VecEnv):  # type: ignore[misc]  # checked without the library
+class Builders(Games):
     """Each builder of each game as an environment of its own, with the tasks of the training split.
 
     `steps` counts those of all games together. A row of `curve` has them, and the share of the games since the last row
@@ -38,10 +39,10 @@ class Builders(VecEnv):  # type: ignore[misc]  # checked without the library
         self.game, self.rng = LevelGame(level), np.random.default_rng(seed)
         self.tasks, _ = self.game.tasks(seed)
         self.steps, self.curve, self._ended = 0, list[dict[str, float]](), list[bool]()
-        env = self.env = self.game.make(SIDE_BY_SIDE, {"rewards": "shared", "seed": seed}, True)
+        env = self.game.make(SIDE_BY_SIDE, {"rewards": "shared", "seed": seed}, True)
         self.agents = env.possible_agents
         count = SIDE_BY_SIDE * len(self.agents)
-        super().__init__(count, env.observation_space(self.agents[0]), env.action_space(self.agents[0]))
+        super().__init__(env, count, env.observation_space(self.agents[0]), env.action_space(self.agents[0]))
 
     def _drawn(self) -> list[Any]:
         return [self.tasks[number] for number in self.rng.integers(len(self.tasks), size=SIDE_BY_SIDE)]
@@ -69,30 +70,6 @@ class Builders(VecEnv):  # type: ignore[misc]  # checked without the library
             shown = self._shown(self.env.reset(options={"reset_mask": over, "task": self._drawn()})[0])
         given = np.concatenate([rewards[agent] for agent in self.agents]).astype(np.float32)
         return shown, given, np.tile(over, len(self.agents)), infos
-
-    def step_async(self, actions: np.ndarray) -> None:
-        """Keep the actions of the next step."""
-        self.actions = actions
-
-    def close(self) -> None:
-        """Close the games."""
-        self.env.close()
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute for each game."""
-        return [getattr(self.env, attr_name, None)] * self.num_envs
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Raise: the games have none to set."""
-        raise NotImplementedError
-
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Raise: the games have none to call."""
-        raise NotImplementedError
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Return False for each game."""
-        return [False] * self.num_envs
 
     def note(self) -> None:
         """Add a row to the curve."""

@@ -513,8 +513,11 @@ class Trainer:
         played = (tasks * self.games)[: self.games]
         return float(self.play(self.judge, played, greedy=True, scrambled=scrambled)[1][:count].mean())
 
-    def train(self, steps: int, folder: Path) -> None:
+    def train(self, steps: int, folder: Path, tensorboard: bool = False) -> None:
         """Train for a number of steps, or some more up to the next save."""
+        if tensorboard:
+            from torch.utils.tensorboard import SummaryWriter
+        board = SummaryWriter(folder) if tensorboard else None
         while self.steps < steps or len(self.curve) % SAVE_EVERY:
             started = time.process_time()
             rng = np.random.default_rng([self.settings["seed"], self.steps])
@@ -527,6 +530,8 @@ class Trainer:
             self.seconds += time.process_time() - started
             share, seconds = float(completed.mean()), round(self.seconds, 2)
             self.curve.append({"steps": self.steps, "completed": round(share, 4), "cpu_s": seconds})
+            if board is not None:
+                board.add_scalar("completed", share, self.steps)
             if len(self.curve) % SAVE_EVERY == 0:
                 self.save(folder)
                 print(f"{self.steps:,} steps, {seconds:.0f} CPU-seconds: {share:.3f} completed", flush=True)
@@ -571,6 +576,7 @@ def main(
     steps: int = 500_000,
     save: Path | None = None,
     resume: Path | None = None,
+    tensorboard: bool = False,
 ) -> dict[str, Any]:
     """Train, measure, and write the result.
 
@@ -593,7 +599,7 @@ def main(
     if state:
         trainer.load(state)
     folder.mkdir(parents=True, exist_ok=True)
-    trainer.train(steps, folder)
+    trainer.train(steps, folder, tensorboard)
     measured = {"trained": trainer.measure(trainer.train_tasks)}
     tasks = len(trainer.train_tasks)
     if trainer.held_out:

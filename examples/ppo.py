@@ -207,8 +207,11 @@ class Trainer:
         self.start_games()
         torch.set_rng_state(state["generator"])
 
-    def train(self, steps: int, folder: Path) -> None:
+    def train(self, steps: int, folder: Path, tensorboard: bool = False) -> None:
         """Train for a number of steps, or some more up to the next save."""
+        if tensorboard:
+            from torch.utils.tensorboard import SummaryWriter
+        board = SummaryWriter(folder) if tensorboard else None
         while self.steps < steps or len(self.curve) % SAVE_EVERY:
             started = time.process_time()
             rollout, completed = self.play()
@@ -217,6 +220,8 @@ class Trainer:
             share, seconds = float(np.mean(completed or [0])), round(self.seconds, 2)
             row = {"completed": round(share, 4), "episodes": len(completed), "cpu_s": seconds}
             self.curve.append({"steps": self.steps, **row})
+            if board is not None:
+                board.add_scalar("completed", share, self.steps)
             if len(self.curve) % SAVE_EVERY == 0:
                 self.save(folder)
                 self.start_games()
@@ -249,6 +254,7 @@ def main(
     steps: int = 400_000,
     save: Path | None = None,
     resume: Path | None = None,
+    tensorboard: bool = False,
 ) -> dict[str, Any]:
     """Train a builder, measure it on the tasks that were held out, and write the result.
 
@@ -272,7 +278,7 @@ def main(
     if state:
         trainer.load(state)
     folder.mkdir(parents=True, exist_ok=True)
-    trainer.train(steps, folder)
+    trainer.train(steps, folder, tensorboard)
     won = trainer.test()
     found = share_interval(float(np.mean(won)), len(won))
     options = " ".join(f"--{name} {value}" for name, value in (trainer.settings | {"steps": steps}).items())

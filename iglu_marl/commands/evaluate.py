@@ -62,7 +62,7 @@ def evaluate(
     baselines: opt.Baselines = True,
     keep_unbuilt: opt.KeepUnbuilt = False,
     scoring: Annotated[
-        str, opt.choice("changes", "iglu2022", "iglu2021", about="headline measure")
+        str, opt.choice("changes", "iglu2022", "iglu2022-corrected", "iglu2021", about="headline measure")
     ] = "changes",
     keep_going: opt.KeepGoing = False,
     seed: opt.Seed = 0,

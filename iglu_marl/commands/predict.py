@@ -42,7 +42,9 @@ def predict(
         Option(help="A predictions.jsonl, or BAP samples (.json), to score; may be repeated."),
     ] = None,
     baselines: opt.Baselines = True,
-    scoring: Annotated[str, opt.choice("changes", "iglu2022", about="headline measure")] = "changes",
+    scoring: Annotated[
+        str, opt.choice("changes", "iglu2022", "iglu2022-corrected", about="headline measure")
+    ] = "changes",
     keep_unbuilt: opt.KeepUnbuilt = False,
     corpus: Annotated[
         str, opt.choice("mdc", "iglu-singleturn", "bundled", about="source of the samples")

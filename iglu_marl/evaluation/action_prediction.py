@@ -85,9 +85,9 @@ __all__ = [
 FORMAT, VERSION = "iglu_marl action prediction", 4
 LOG_LIMIT = 1024 * MIB  # bytes
 LOG = "predictions.jsonl"
-KINDS = ("acted", "placed", "removed", "changed", "iglu2022")
+KINDS = ("acted", "placed", "removed", "changed", "iglu2022", "iglu2022_corrected")
 """Counts of a prediction; see `Prediction`."""
-SCORED_KINDS = {"changes": "changed", "iglu2022": "iglu2022"}
+SCORED_KINDS = {"changes": "changed", "iglu2022": "iglu2022", "iglu2022-corrected": "iglu2022_corrected"}
 """Headline counts by name of the scoring, as in `iglu_marl.evaluation.metrics.SCORINGS`."""
 RULES = ("net", "acl2020")
 """Rules for the samples of the Minecraft Dialogue Corpus; see `bap_samples`."""
@@ -293,7 +293,7 @@ class Prediction:
     |---|---|
     | placed, removed, acted | net placements, removals, both: type, cell and colour |
     | changed | changed cells (`change_counts`) |
-    | iglu2022 | as changed, by the score of the IGLU 2022 competition (`iglu2022_counts`) |
+    | iglu2022, iglu2022_corrected | as changed, by the score of the IGLU 2022 competition (`iglu2022_counts`) |
 
     name: id of the sample. made: the predicted actions. error: exception of the predictor, which then counts as doing
     nothing; "" if none. scored: False if a service that the predictor needs failed; the prediction is then in no
@@ -310,6 +310,7 @@ class Prediction:
     made: tuple[tuple[bool, int, int, int, int], ...]
     error: str = ""
     iglu2022: Counts = _NONE
+    iglu2022_corrected: Counts = _NONE
     states: tuple[int, int] | None = None
     scored: bool = True
     model: Mapping[str, Any] = field(default_factory=dict)
@@ -379,6 +380,7 @@ def judged(
         made=tuple(sorted((one.place, one.x, one.y, one.z, one.color) for one in made)),
         error=error,
         iglu2022=iglu2022_counts(before, sample.target, built),
+        iglu2022_corrected=iglu2022_counts(before, sample.target, built, corrected=True),
         states=sample.states,
         scored=scored,
         model=model or {},

@@ -41,10 +41,11 @@ PROPERTIES = ("on-ground", "floating", "edge-joined", "enclosed", "high")
 SCORINGS = {
     "changes": "change_f1",
     "iglu2022": "iglu2022_f1",
+    "iglu2022-corrected": "iglu2022_corrected_f1",
     "iglu2021": "best_f1",
 }
 """Headline measures of games by name of the scoring: F1 of the changes; the score of the IGLU 2022 competition as its
-tool computes it; that of 2021, F1 of the world at the best step."""
+tool computes it, and corrected; that of 2021, F1 of the world at the best step."""
 
 HIGH_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
@@ -99,12 +100,15 @@ def change_counts(
     )
 
 
-def iglu2022_counts(start: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike) -> Counts:
+def iglu2022_counts(
+    start: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike, *, corrected: bool = False
+) -> Counts:
     """Count the changes as the score of the IGLU 2022 competition does.
 
     The difference target - start is compared with build - start at one rotation and shift that keeps target - start
-    inside the zone: as the competition's tool, the one at which target - start and the *build* have most cells in
-    common, so that a perfect build may get less than 1.
+    inside the zone. The competition's tool takes the one at which target - start and the *build* have most cells in
+    common, so that a perfect build may get less than 1. With `corrected`, target - start is compared with
+    build - start for this, too.
 
     Differences are those of the grids' color ids: a recoloring has another one in the ids of 2022.
 
@@ -116,7 +120,8 @@ def iglu2022_counts(start: npt.ArrayLike, target: npt.ArrayLike, built: npt.Arra
         as_grid(built, "built"),
     )
     asked, made = wanted - before, now - before
-    _, place = maximal_intersection(now, asked, shifts="inside", return_argmax=True)
+    compared = made if corrected else now
+    _, place = maximal_intersection(compared, asked, shifts="inside", return_argmax=True)
     right = (align(asked, place) == made) & (made != 0)
     return Counts(int(right.sum()), int(np.count_nonzero(made)), int(np.count_nonzero(asked)))
 
@@ -462,7 +467,10 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
     )
     changed = change_counts(task.start_grid, task.target_grid, built, invariant=free, shifts=shifts)
     acted = action_counts(task.start_grid, task.target_grid, built)
-    official = iglu2022_counts(task.start_grid, task.target_grid, built)
+    official = {
+        name: iglu2022_counts(task.start_grid, task.target_grid, built, corrected=corrected)
+        for name, corrected in (("iglu2022", False), ("iglu2022_corrected", True))
+    }
     earned = [value for player, value in game.returns.items() if role_of(player) is Role.BUILDER]
     return {
         "completed": game.completed,
@@ -475,8 +483,8 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
         "f1": whole.f1,
         "change_f1": changed.f1,
         "action_f1": acted.f1,
-        "iglu2022": list(official),
-        "iglu2022_f1": official.f1,
+        **{name: list(counts) for name, counts in official.items()},
+        **{f"{name}_f1": counts.f1 for name, counts in official.items()},
         "return": float(np.mean(earned)) if earned else 0.0,
         "steps": game.builder_steps,
         "turns": game.architect_turns,

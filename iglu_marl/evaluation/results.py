@@ -19,7 +19,7 @@ FORMAT, VERSION = "iglu_marl evaluation", 1
 BASELINE_BUILDERS = ("nothing", "random")
 """Builders that stand beside those of an evaluation: one that does nothing, and one that acts at random."""
 NO_ARCHITECT = "–"  # of the baselines, which hear nothing
-RECENT = ("iglu2022_f1", "best_f1")  # measures that logs of 0.3 lack
+RECENT = ("iglu2022_f1", "iglu2022_corrected_f1", "best_f1")  # measures that logs of 0.3 lack
 
 Row = dict[str, Any]
 
@@ -72,6 +72,7 @@ MEASURES: dict[str, Measure] = {
     "exact": _mean("exact", "exact"),
     "change_f1": _mean("F1 of changes", "change_f1"),
     "iglu2022_f1": _mean("F1 (iglu2022)", "iglu2022_f1"),
+    "iglu2022_corrected_f1": _mean("F1 (iglu2022-corrected)", "iglu2022_corrected_f1"),
     "best_f1": _mean("F1 at the best step (iglu2021)", "best_f1"),
     "precision": _mean("precision of the world", "precision"),
     "recall": _mean("recall of the world", "recall"),

@@ -364,9 +364,9 @@ def test_the_scoring_chooses_the_mean() -> None:
     made = [(True, 3, -1, 4, 1)]
     by_scoring = {
         scoring: predict_actions(lambda _: made, [one], scoring=scoring).mean_f1().value
-        for scoring in ("changes", "iglu2022")
+        for scoring in ("changes", "iglu2022", "iglu2022-corrected")
     }
-    assert by_scoring == pytest.approx({"changes": 0, "iglu2022": 2 / 3})
+    assert by_scoring == pytest.approx({"changes": 0, "iglu2022": 2 / 3, "iglu2022-corrected": 2 / 3})
     with pytest.raises(ConfigError, match="scoring is 'iglu2021'"):
         predict_actions(nothing, [one], scoring="iglu2021")
 
@@ -381,7 +381,7 @@ def test_the_table_of_the_single_turns_by_one_command(shared: Path, tmp_path: Pa
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert list(found) == ["nothing", "random", "oracle"]
-    for name, expected in (("nothing", (0, 0)), ("oracle", (1, 0.9645))):
+    for name, expected in (("nothing", (0, 0, 0)), ("oracle", (1, 0.9645, 1))):
         means = found[name]["mean_f1"]
         assert [means[scoring][0] for scoring in SCORED_KINDS] == pytest.approx(expected, abs=1e-4)
     assert found["nothing"]["settings"]["left_out"] == {"unbuilt": 61}

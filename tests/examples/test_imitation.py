@@ -18,7 +18,8 @@ pytestmark = pytest.mark.system
 @pytest.mark.parametrize(
     ("options", "learner"),
     [
-        ("--epochs 2 --count 24 --save silent.pt", "imitation"),
+        ("vectors --epochs 2 --count 24 --save silent.pt", "imitation"),
+        ("pictures --epochs 2 --count 24 --steps 1 --save silent.pt", "imitation, then PPO"),
     ],
 )
 def test_learners_are_measured_beside_doing_nothing(options: str, learner: str, tmp_path: Path) -> None:
