@@ -214,7 +214,7 @@ def read_corpus(path: Path) -> Read:
     corpus = dataset.corpus
     for session in corpus.sessions.values():
         assert len(list(session)) == len(session)
-        assert len(session.dialogue) == session[-1].heard
+        assert len(session.dialogue) == session.heard[-1]
         session.dialogue.text.encode()
     names = {*corpus.sessions, *corpus.gold, *(f"split of {name}" for name in corpus.splits)}
     return Read.of(names, dataset.report())
