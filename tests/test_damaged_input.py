@@ -213,7 +213,7 @@ def read_corpus(path: Path) -> Read:
     dataset = CDMDataset(path, mode="sessions", progress=False)
     corpus = dataset.corpus
     for session in corpus.sessions.values():
-        assert len(list(session)) == len(session)
+        assert len(session.timestamps) == len(session.inventories) == len(session)
         assert len(session.dialogue) == session.heard[-1]
         session.dialogue.text.encode()
     names = {*corpus.sessions, *corpus.gold, *(f"split of {name}" for name in corpus.splits)}
