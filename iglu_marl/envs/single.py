@@ -45,7 +45,7 @@ from iglu_marl.game.observations import (
 )
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, compat_of, read_options
 from iglu_marl.game.seats import GameSeat, check_agent
-from iglu_marl.tasks.bundled import default_tasks
+from iglu_marl.tasks.bundled import BundledTasks
 from iglu_marl.tasks.named import as_source
 
 MAX_ARCHITECT_SEED = 2**31 - 1
@@ -140,7 +140,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         make_observer: Callable[[Episode], Observer],
         *,
         architect: Agent | None = None,
-        default: Callable[[], TaskSource] = default_tasks,
+        default: Callable[[], TaskSource] = BundledTasks,
     ) -> None:
         if architect is not None:
             check_agent(architect, GameSeat.of(config, "architect_0", single=True))

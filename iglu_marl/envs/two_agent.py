@@ -21,7 +21,7 @@ from iglu_marl.game.chat import Chat, TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Outcome, Say
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
-from iglu_marl.tasks.bundled import default_tasks
+from iglu_marl.tasks.bundled import BundledTasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 ROLES = {ARCHITECT: Role.ARCHITECT, BUILDER: Role.BUILDER}
@@ -134,7 +134,7 @@ class TwoAgentGame(SpacesByAgent):
         agents = self.possible_agents = list(config.agents)
         self.render_mode = config.render_mode
         self._setup = EnvCore(
-            config, config.make_controls(can_yield=True), partial(default_tasks, "structures"), teams=True
+            config, config.make_controls(can_yield=True), partial(BundledTasks, mode="structures"), teams=True
         )
         episode = self._episode = self._setup.episode
         chat, architects, builders = episode.chat, agents[: config.architects], agents[config.architects :]

@@ -12,7 +12,7 @@ from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES
 from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.text import similar
-from iglu_marl.tasks.bundled import default_tasks, silent_builder_tasks, whole_session_tasks
+from iglu_marl.tasks.bundled import BundledTasks, silent_builder_tasks, whole_session_tasks
 from iglu_marl.tasks.cube_tasks import CubeTasks
 
 
@@ -30,7 +30,7 @@ class Profile:
     spellings: Mapping[str, str] = field(default_factory=dict)
     idle: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
-    tasks: Callable[[], TaskSource] = default_tasks
+    tasks: Callable[[], TaskSource] = BundledTasks
 
 
 GRIDWORLD = Profile(OWN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import json_line
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.records import WORLD
-from iglu_marl.core.parsing import parse_json, wrap_errors
+from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.pose import TeamPose
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.game.config import TEAM_OPTIONS, GameConfig
@@ -208,38 +208,6 @@ def _progressive(first: Task, others: list[Task]) -> Task:
         structure=first.structure,
         unbuilt=first.unbuilt,
     )
-
-
-_PART = 60_000  # characters; HDF5 limits attributes to 64 KiB
-
-
-@dataclasses.dataclass(frozen=True)
-class Script:
-    """The start of an episode of a dataset, and the actions of the partner in it."""
-
-    seed: int | None = None
-    task: Task | None = None
-    partner: tuple[Any, ...] = ()
-
-
-def episode_options(task: Task, seed: int | None, partner: Sequence[Any]) -> dict[str, Any]:
-    """Return a `Script` as options of a reset; the actions of the partner are JSON (see `to_json`)."""
-    text = json_line({"seed": seed, "task": task_to_json(task), "partner": list(partner)}).decode()
-    parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
-    return {"recording": {str(number): part for number, part in enumerate(parts)}}
-
-
-def read_script(parts: Any) -> Script:
-    """Parse the value of `episode_options(...)["recording"]`. Raises `DataError` for anything else."""
-    place = "the option 'recording' cannot be read (expected that of an episode of a dataset)"
-    with wrap_errors(place):
-        text = (
-            parts if isinstance(parts, str) else "".join(parts[str(number)] for number in range(len(parts)))
-        )
-        fields = parse_json(text, place, verbatim=True)
-        return Script(
-            fields["seed"], task_from_json(fields["task"]), tuple(map(from_json, fields["partner"]))
-        )
 
 
 def checksum(episode: Episode) -> str:

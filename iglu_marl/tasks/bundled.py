@@ -99,15 +99,10 @@ def whole_session_tasks() -> TaskSource:
     return TaskSet(preset=["C8"]) if at_hand("C8") else BundledTasks(mode="structures", dialog=True)
 
 
-def default_tasks(mode: Mode = "turns") -> TaskSource:
-    """Return the default tasks: the bundled ones, whatever data are on the machine."""
-    return BundledTasks(mode=mode)
-
-
 def silent_builder_tasks() -> TaskSource:
     """Return the default tasks of `IGLUSilentBuilder-v0`.
 
     That is C8 of the Minecraft Dialogue Corpus if it is on the machine (see `TaskSet`), as in the original environment,
     or else the bundled tasks. Raises `DataError` for a damaged corpus.
     """
-    return TaskSet(preset=["C8"]) if at_hand("C8") else default_tasks()
+    return TaskSet(preset=["C8"]) if at_hand("C8") else BundledTasks()

@@ -18,7 +18,7 @@ from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
 from iglu_marl.tasks.source import FiniteSource
 
 FILE_LIMIT = 256 * MIB  # bytes
-_AXES = ("x", "y", "z", "colour_id")
+_AXES = ["x", "y", "z", "colour_id"]
 
 _PICKLED = """\
 {file} is a pickle, which may run any code: it is not read here. Convert a goals.pkl of IGLU Gridworld that you trust:
@@ -51,29 +51,19 @@ def _colors(table: Any, path: Path) -> dict[int, int]:
         raise DataError(f"{path}: the color table is wrong: {error!s:.200}") from None
 
 
-def _order(order: Any, path: Path) -> list[int]:
-    """Return the positions of x, y, z and the color in a block."""
-    given = order if isinstance(order, list) else []
-    names = ["colour_id" if name == "color_id" else str(name) for name in given]
-    if len(names) != len(_AXES) or set(names) != set(_AXES):
-        raise DataError(f"{path}: 'block_order' is {order!r:.80}, expected an order of {', '.join(_AXES)}")
-    return [names.index(axis) for axis in _AXES]
-
-
-def _structure(
-    key: str, entry: Any, colors: dict[int, int], order: list[int], lift: int, path: Path
-) -> Structure:
+def _structure(key: str, entry: Any, colors: dict[int, int], lift: int, path: Path) -> Structure:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("blocks"), list):
         raise DataError(f"{path}: structure {key!r} has no list of 'blocks'")
     blocks = []
     for number, row in enumerate(entry["blocks"]):
         whole = isinstance(row, list) and len(row) == 4 and all(type(value) is int for value in row)
-        if not whole or row[order[3]] not in colors:
+        if not whole or row[3] not in colors:
             raise DataError(
                 f"{path}: block {number} of structure {key!r} is {row!r:.80}, "
                 f"expected four integers with a color id of {sorted(colors)}"
             )
-        blocks.append((row[order[0]], row[order[1]] + lift, row[order[2]], colors[row[order[3]]]))
+        x, y, z, color = row
+        blocks.append((x, y + lift, z, colors[color]))
     try:
         return Structure(key, str(entry.get("name", key)), blocks_to_grid(blocks))
     except GridError as error:
@@ -86,7 +76,7 @@ def load_structures(path: str | os.PathLike[str]) -> dict[str, Structure]:
     | field | content |
     |---|---|
     | `colours` | the file's table of color ids, such as {"1": "blue"} |
-    | `block_order` | order of a block's entries; default: x, y, z, colour_id |
+    | `block_order` | `["x", "y", "z", "colour_id"]`, the entries of a block; optional |
     | `ground_y` | y of the layer on the ground; default: -1 |
     | `structures` | for each key `blocks` and optionally `name` |
 
@@ -113,10 +103,9 @@ def _structures(content: Any, file: Path) -> dict[str, Structure]:
     if type(ground) is not int:
         raise DataError(f"{file}: 'ground_y' is {ground!r:.60}, expected an integer")
     colors = _colors(content.get("colours", content.get("colors")), file)
-    order = _order(content.get("block_order", list(_AXES)), file)
-    return {
-        key: _structure(key, entry, colors, order, -1 - ground, file) for key, entry in structures.items()
-    }
+    if content.get("block_order", _AXES) != _AXES:
+        raise DataError(f"{file}: 'block_order' is {content['block_order']!r:.80}, expected {_AXES}")
+    return {key: _structure(key, entry, colors, -1 - ground, file) for key, entry in structures.items()}
 
 
 def find_structure_files() -> list[Path]:

@@ -173,13 +173,6 @@ def test_a_broken_place_does_not_spoil_the_list(tmp_path: Path, monkeypatch: pyt
     assert "truncated or damaged" in call("list")
 
 
-def test_the_shared_packs_are_whole(shared: Path) -> None:
-    """As they are meant to be: the multi-turn pack there has no table."""
-    for name, missing in (("iglu-multiturn", ["missing dialogs.csv"]), ("mdc", [])):
-        verdict = call_json("verify", name, "--data", shared / "data", expect=1 if missing else 0)
-        assert verdict["problems"] == missing
-
-
 def exported(tmp_path: Path, *arguments: Any) -> OwnTasks:
     place = tmp_path / f"{arguments[0]}.jsonl"
     told = call_json("export", *arguments, "-o", place)["tasks"]

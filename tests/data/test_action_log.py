@@ -163,14 +163,6 @@ def test_odd_orders_and_changes_are_noted(text: str, problem: LogProblem) -> Non
     assert len(log.events) == text.count("\n")
 
 
-@given(st.text(st.sampled_from("0123456789 (),.-\nactionbrekposlkchg_"), max_size=200))
-def test_any_text_is_parsed(text: str) -> None:
-    log = parse_action_log(text)
-    lines = [line for line in text.split("\n") if line.strip()]
-    unread = [s for s in log.skipped if s.reason in (LogProblem.UNKNOWN_LINE, LogProblem.BAD_NUMBERS)]
-    assert len(log.events) + len(unread) == len(lines)
-
-
 def wrong_stride(x: int, y: int, z: int) -> tuple[int, int, int]:
     """How the older recorder wrote a cell: flat index by one layout (x, y, z), read back by another one."""
     index = 99 * (x + 5) + 11 * (y - 63) + (z + 5)
@@ -227,11 +219,9 @@ def test_every_item_of_the_multi_turn_pack(recordings: list[BuildRecording], sta
         assert max((event.tick for event in recording.log.events), default=0) == expected["last_tick"]
         unknown = [e for e in recording.log.events if isinstance(e, Placed) and e.voxel not in COLOR_OF_VOXEL]
         assert len(unknown) == expected["unknown_block_ids_in_placements"]
-        assert list(recording.position or ()) == item["avatar_pos"]
-        assert list(recording.look or ()) == item["avatar_look"]
         assert (recording.previous is not None) is item["has_prev_world"]
         if recording.previous is not None:
-            assert to_blocks(recording.previous) == (stats_blocks(item["prev_blocks"]), [])
+            assert to_blocks(recording.previous) == stats_blocks(item["prev_blocks"])
     previous = sum(recording.previous is not None for recording in recordings)
     assert previous == stats["files_with_prevWorldEndingState"]
 
@@ -244,7 +234,7 @@ def test_action_logs_of_the_single_turn_dataset(shared: Path) -> None:
         recording = read_action_log(content, name=name)
         assert recording.reproduces, name
         grid = read_voxel_grid(json.loads(content)["worldEndingState"], name)
-        assert to_blocks(recording.ending) == (grid_to_blocks(voxel_colors(grid)), []), name
+        assert to_blocks(recording.ending) == grid_to_blocks(voxel_colors(grid)), name
 
 
 def test_set_up_ends_where_the_persons_work_begins(recordings: list[BuildRecording]) -> None:
@@ -294,7 +284,7 @@ def test_unknown_ids_and_cells_outside_are_kept_apart() -> None:
     log = "1 block_change  (0, 63, 0, 0, 1) (9, 63, 0, 0, 57) (1, 63, 0, 0, 57)\n"
     recording = read_action_log(world_file(log, [(0, 63, 0, 1), (9, 63, 0, 57), (1, 63, 0, 57)]))
     assert recording.reproduces
-    assert to_blocks(recording.ending) == ([(1, -1, 0, 1)], [((0, 63, 0), 1), ((9, 63, 0), 57)])
+    assert to_blocks(recording.ending) == [(1, -1, 0, 1)]
     path = trajectory_of(recording)
     assert path.odd == ((1, (0, -1, 0), 1), (1, (9, -1, 0), 57))
     assert len(path.edits) == 1

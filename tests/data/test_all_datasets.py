@@ -25,7 +25,6 @@ from made_packs import (
 )
 
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data import (
     CDMDataset,
     MultiturnDataset,
@@ -37,7 +36,6 @@ from iglu_marl.data import (
 from iglu_marl.data.dataset import Dataset
 from iglu_marl.data.iglu import human_evaluation as feedback
 from iglu_marl.data.packs import cache as packs_cache
-from iglu_marl.tasks import sample_task
 
 SOURCES: dict[str, Callable[..., Dataset]] = {
     "iglu-singleturn": SingleturnDataset,
@@ -61,20 +59,6 @@ def test_draws_follow_the_seed(read: Callable[..., Dataset]) -> None:
     rng = np.random.default_rng(7)
     assert [data.sample(rng) for _ in range(20)] == first
     assert len({task.task_id for task in first}) > 10
-
-
-@pytest.mark.parametrize("method", ["sample", "reset"])
-def test_a_subclass_may_draw_its_own_way(read: Callable[..., Dataset], method: str) -> None:
-    data = read()
-    chosen = next(data.entries())
-
-    def draw(self: Dataset) -> Task:
-        return chosen.sample() if isinstance(chosen, Subtasks) else chosen
-
-    data.__class__ = type("Mine", (type(data),), {method: draw})
-    tasks = [[sample_task(data, rng) for _ in range(9)] for rng in map(np.random.default_rng, (5, 5))]
-    assert tasks[0] == tasks[1]
-    assert {task.task_id for task in tasks[0]} == {chosen.task_id}
 
 
 def test_copies_and_pickles_are_equal(read: Callable[..., Dataset]) -> None:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -131,46 +127,4 @@ def test_a_full_disk_is_no_failure(folder: Path, monkeypatch: pytest.MonkeyPatch
         check(cached(PACK, "sessions", "1", Builder()))
     assert entries(folder) == []
     check(cached(PACK, "sessions", "1", Builder()))
-    assert len(entries(folder)) == 1
-
-
-PROGRAM = """
-import sys, time
-import numpy as np
-from pathlib import Path
-from types import SimpleNamespace
-from iglu_marl.data.packs.cache import cached
-def build():
-    with open(sys.argv[1], "a") as log:
-        log.write("built\\n")
-    time.sleep(float(sys.argv[2]))
-    return {"x": np.arange(5)}
-pack = SimpleNamespace(location="/p.zip", fingerprint="1")
-print(cached(pack, "sessions", "1", build)["x"].sum())
-"""
-
-
-def start(log: Path, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", PROGRAM, str(log), str(seconds)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def wait_until_built(log: Path) -> None:
-    end = time.monotonic() + 20
-    while not log.exists() or not log.read_text():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-@pytest.mark.slow
-def test_killed_while_building_a_rerun_finishes(folder: Path, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    process = start(log, 20)
-    wait_until_built(log)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
-    again = start(log, 0)
-    out, error = again.communicate(timeout=20)
-    assert (again.returncode, out.strip()) == (0, "10"), error
-    assert log.read_text() == "built\nbuilt\n"
     assert len(entries(folder)) == 1

@@ -6,8 +6,6 @@ import dataclasses
 import hashlib
 import io
 import os
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -127,16 +125,6 @@ def test_failures(server: FileServer, tmp_path: Path, how: Any, message: str, tr
         fetch_pack("mdc", tmp_path)
     assert len(server.seen) == tries
     assert files_in(tmp_path) == set()
-
-
-def test_nobody_listens(tmp_path: Path) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    with pytest.raises(
-        FetchError, match=rf"127\.0\.0\.1:{port}/x could not be fetched in 3 tries: .*refused"
-    ):
-        fetch_pack("mdc", tmp_path, url=f"http://127.0.0.1:{port}/x")
 
 
 CHANGED = BODY[:-1] + bytes([BODY[-1] ^ 1])
@@ -273,20 +261,6 @@ def wait_for(condition: Any, process: subprocess.Popen[str]) -> None:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
         time.sleep(0.01)
-
-
-@pytest.mark.slow
-def test_a_killed_download_starts_again(server: FileServer, tmp_path: Path) -> None:
-    file = server.serve("/x.zip", BODY, slow_s=0.02)
-    process = start(tmp_path, server)
-    part = tmp_path / f"{PACK}.part"
-    wait_for(lambda: part.exists() and part.stat().st_size > 100_000, process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
-    assert files_in(tmp_path) == {part.name}
-    file.slow_s = 0.0
-    assert fetch_pack("mdc", tmp_path).read_bytes() == BODY
-    assert files_in(tmp_path) == {PACK}
 
 
 @pytest.mark.slow

@@ -136,20 +136,6 @@ def test_the_same_blocks_under_another_name_are_found() -> None:
         assert check_split() == []
 
 
-def test_a_random_split_of_single_turns_shares_every_structure(shared: Path) -> None:
-    """Given as lists: the tasks know their structures, also where they are changes of a start."""
-    data = SingleturnDataset(path=shared / "data" / "iglu-singleturn.zip")
-    tasks = list(data)
-    order = np.random.default_rng(0).permutation(len(tasks))
-    train, test = ([tasks[number] for number in part] for part in (order[:1100], order[1100:]))
-    structure = {record["game_id"]: record["structure"].upper() for record in data.records()}
-    both = {structure[str(task.task_id)] for task in train} & {structure[str(task.task_id)] for task in test}
-    with pytest.warns(SplitWarning, match="structures in several parts"):
-        found = check_split(train=train, test=test)
-    assert {name for entry in found for name in entry.names if name in both} == both
-    assert len(both) > 20
-
-
 def test_what_cannot_be_checked_is_said() -> None:
     change = Task("", TOWER, starting_grid=TOWER[:1])
     with pytest.warns(SplitWarning, match=r"cannot be checked: 2 in train, 1 in test; they have neither"):

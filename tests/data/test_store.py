@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import stat
@@ -11,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from made_packs import write_folder
 
 from iglu_marl.core.errors import DataError
@@ -241,27 +238,6 @@ def test_a_damaged_member_does_not_spoil_the_others(tmp_path: Path, method: int)
                 pack.read("bad")
         assert pack.read("good") == b"good"
         assert [(entry.name, entry.reason) for entry in pack.skipped] == [("bad", Unsafe.DAMAGED)]
-
-
-@pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    at=st.integers(0, 10_000),
-    value=st.binary(min_size=1, max_size=8),
-    end=st.one_of(st.none(), st.integers(0, 10_000)),
-    method=st.sampled_from(list(METHODS.values())),
-)
-def test_any_damage_gives_the_data_or_a_data_error(
-    tmp_path: Path, at: int, value: bytes, end: int | None, method: int
-) -> None:
-    content = bytearray(zip_bytes(FILES, method))
-    at %= len(content)
-    content[at : at + len(value)] = value
-    path = write(tmp_path / "x.zip", bytes(content[:end]))
-    with contextlib.suppress(DataError), open_pack(path) as pack:
-        for name in pack.names():
-            with contextlib.suppress(MemberError):
-                assert pack.read(name) in FILES.values()
 
 
 @pytest.mark.parametrize(

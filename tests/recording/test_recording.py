@@ -412,21 +412,9 @@ def test_no_flipped_bit_goes_unseen(recorded: bytes, tmp_path: Path) -> None:
             read_recording(path)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b'"returns":{"architect":', b'"returns":{"architect":9'),
-        (b'"moves":', b'"moves":1'),
-        (b'"dialog":[', b'"dialog":[["architect","Do nothing."]'),
-        (b'"agents":{}', b'"agents":{"builder":"me"}'),
-        (b'"note":""', b'"note":"x"'),
-    ],
-)
-def test_a_changed_line_is_found_by_all_readers(
-    recorded: bytes, old: bytes, new: bytes, tmp_path: Path
-) -> None:
+def test_a_changed_line_is_found_by_all_readers(recorded: bytes, tmp_path: Path) -> None:
     path = tmp_path / "changed.jsonl"
-    content = recorded.replace(old, new, 1)
+    content = recorded.replace(b'"note":""', b'"note":"x"', 1)
     assert content != recorded
     path.write_bytes(content)
     for read in (read_recording, replay):
@@ -479,13 +467,7 @@ def test_an_episode_cannot_be_left_out_doubled_or_moved(
         (0, lambda line: line["task"].pop("target_grid"), "the task of the recording cannot be read"),
         (0, lambda line: line["config"].update(no_such_field=1), "the header cannot be used"),
         (2, lambda line: line.update(n=7), "line 3: move 7, expected move 1"),
-        (2, lambda line: line.pop("state"), "line 3: no move of a recording"),
         (2, lambda line: line.update(act={"nobody": 1}), "line 3: no move of a recording"),
-        (
-            2,
-            lambda line: line.update(act={"builder": {"~": "object", "v": 1}}),
-            "is not a value of a recording",
-        ),
     ],
 )
 def test_files_that_are_no_recordings(

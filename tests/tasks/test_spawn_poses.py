@@ -109,13 +109,10 @@ def test_the_builders_of_a_team_start_apart(builders: int) -> None:
 def test_poses_of_a_team_are_part_of_a_task() -> None:
     poses = {"builder_0": THERE, "builder_1": Pose(1)}
     task = Task("", RED, pose=poses)
-    assert task.pose == poses
     assert task != Task("", RED, pose=THERE)
-    assert task == Task("", RED, pose=dict(reversed(poses.items())))
-    assert hash(task) == hash(Task("", RED, pose=dict(reversed(poses.items()))))
-    for other in (copy.deepcopy(task), pickle.loads(pickle.dumps(task)), task_from_json(task_to_json(task))):  # noqa: S301 (our own)
-        assert other == task
-    assert json.loads(json.dumps(task_to_json(task)))["pose"]["builder_1"] == [1, 0, 0, 0, 0]
+    turned = Task("", RED, pose=dict(reversed(poses.items())))
+    assert (task, hash(task)) == (turned, hash(turned))
+    assert task_from_json(json.loads(json.dumps(task_to_json(task)))).pose == task.pose == poses
     poses["builder_0"] = Pose()
     assert task.pose["builder_0"] == THERE  # type: ignore[index]
 

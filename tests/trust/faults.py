@@ -1,8 +1,9 @@
-"""Every command that writes, with every fault: SIGKILL, SIGINT, a full disk, and a second writer.
+"""Every command that writes, with every fault: SIGKILL, SIGINT, SIGTERM, a full disk, and a second writer.
 
 A row of `COMMANDS` is run once undisturbed, for its time and sizes, and then with each fault at random moments.
 Whatever happens: no traceback; a file under its own name is whole (of JSON lines: to the last line); after all faults
-but SIGKILL nothing half-written is left; after SIGKILL the same command can be run again.
+but SIGKILL no process is left, and after all but SIGKILL and SIGTERM nothing half-written; after SIGKILL the same
+command can be run again.
 The amount is the number of runs of each fault.
 """
 
@@ -20,6 +21,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from trust.driver import ROOT, Broken, Figures, expect, main, show_progress
@@ -117,11 +119,23 @@ def end(process: subprocess.Popen[str]) -> str:
 def signalled(place: Place, line: str, number: signal.Signals, pause_s: float) -> tuple[int, str]:
     process = place.start(line)
     time.sleep(pause_s)
-    if number == signal.SIGKILL:
-        process.kill()
-    else:
+    if number == signal.SIGINT:  # as a terminal sends it
         os.killpg(process.pid, number)
-    return process.wait(LIMIT_S), end(process)
+    else:
+        process.send_signal(number)
+    code, complaint = process.wait(LIMIT_S), end(process)
+    until = time.monotonic() + 20
+    while (left := members(process.pid)) and time.monotonic() < until:
+        time.sleep(0.2)
+    expect(not left or number == signal.SIGKILL, number.name, "left processes of", line)
+    return code, complaint
+
+
+def members(session: int) -> str:
+    """Return the processes of a session."""
+    return subprocess.run(
+        ["ps", "-o", "pid=", "-s", str(session)], capture_output=True, text=True, check=False
+    ).stdout.strip()
 
 
 def faults(name: str, line: str, made: Path, scratch: Path, rng: random.Random, runs: int) -> dict[str, int]:
@@ -151,12 +165,12 @@ def faults(name: str, line: str, made: Path, scratch: Path, rng: random.Random, 
         expect("Traceback" not in complaint, name, "after SIGKILL:", complaint)
         here.check(f"{name}, killed and run again,", killed=True)
 
-    def interrupt() -> None:
+    def interrupt(number: signal.Signals) -> None:
         here = place()
-        code, complaint = signalled(here, line, signal.SIGINT, rng.uniform(0.5, 1) * seconds)
-        expect(code in (0, 1, 130, -signal.SIGINT), name, "SIGINT ends with", code, complaint)
-        expect("Traceback" not in complaint or "<frozen importlib" in complaint, name, "SIGINT:", complaint)
-        here.check(f"{name}, interrupted,", killed=False)
+        code, complaint = signalled(here, line, number, rng.uniform(0.5, 1) * seconds)
+        expect(code in (0, 1, 128 + number, -number), name, number.name, "ends with", code, complaint)
+        expect("Traceback" not in complaint or "<frozen importlib" in complaint, name, number.name, complaint)
+        here.check(f"{name}, interrupted,", killed=number == signal.SIGTERM)
 
     def full() -> None:
         here = place()
@@ -179,7 +193,8 @@ def faults(name: str, line: str, made: Path, scratch: Path, rng: random.Random, 
     done: dict[str, int] = {"again": again or 0}
     kinds: dict[str, Callable[[], None]] = {
         "SIGKILL": kill,
-        "SIGINT": interrupt,
+        "SIGINT": partial(interrupt, signal.SIGINT),
+        "SIGTERM": partial(interrupt, signal.SIGTERM),
         "disk full": full,
         "two writers": two,
     }

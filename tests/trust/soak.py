@@ -1,4 +1,4 @@
-"""Everything at once for a long time: memory and handles must not grow. Then many creations, and signals.
+"""Everything at once for a long time: memory and handles must not grow. Then many creations.
 
 The amount is seconds of the first part. Memory is the resident size (RSS) after a round; it may grow by `GROWTH_MIB`
 after the first third, the warm-up.
@@ -10,9 +10,6 @@ import gc
 import itertools
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,7 +18,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from fuzz_targets import MESSAGES, REPLIES, run_messages, run_text_game
-from trust.driver import ROOT, Figures, expect, main, show_progress
+from trust.driver import Figures, expect, main, show_progress
 
 from iglu_marl import Recorder, Task, evaluate, parallel_env, play, raw_env, replay
 from iglu_marl.agents import agents_for
@@ -101,7 +98,7 @@ def everything(rng: np.random.Generator, folder: Path, figures: dict[str, int]) 
 
 
 def drive(amount: int, seed: int) -> Figures:
-    """Soak for `amount` seconds, then create and interrupt."""
+    """Soak for `amount` seconds, then create."""
     os.environ["IGLU_MARL_OFFLINE"] = "1"
     rng = np.random.default_rng(seed)
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
@@ -128,8 +125,6 @@ def drive(amount: int, seed: int) -> Figures:
             )
         expect(opened[-1] <= opened[warm] + 2, f"handles were {opened[warm]}, are {opened[-1]}")
         figures |= creations(1000 if amount >= FULL else 100)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            figures[number.name] = ended_by(number, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return figures
@@ -151,54 +146,6 @@ def creations(count: int) -> Figures:
     expect(grown <= GROWTH_MIB, f"{count} creations hold {grown:.1f} MiB")
     expect(handles() <= files, f"{count} creations hold {handles() - files} handles")
     return {"creations": count, "creations_mib": round(grown, 1)}
-
-
-def ended_by(number: signal.Signals, folder: Path) -> str:
-    """Expect an evaluation in two processes to end at a signal without leftover processes, and to say how to resume."""
-    output = folder / number.name
-    tool = [sys.executable, "-m", "iglu_marl", "evaluate", "--processes", "2", "--task-source", "bundled"]
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # where this was begun in the background, it is ignored
-    process = subprocess.Popen(
-        [*tool, "--episodes", "200", "--output", str(output)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    log = output / "games.jsonl"
-    try:
-        while process.poll() is None and not (log.exists() and log.stat().st_size > 3000):
-            time.sleep(0.2)
-        expect(process.poll() is None, "the evaluation ended by itself")
-        process.send_signal(number)
-        said, _ = process.communicate(timeout=120)
-        until = time.monotonic() + 20
-        while (left := members(process.pid)) and time.monotonic() < until:
-            time.sleep(0.2)
-        expect(not left, f"{number.name} left {len(left)} processes")
-    finally:
-        for left in members(process.pid):
-            os.kill(left, signal.SIGKILL)
-    expect("Traceback" not in said, said[-1500:])
-    expect(
-        "Stopped. " in said and "the same command" in said,
-        f"{number.name}: nothing is said of what is kept: {said[-300:]!r}",
-    )
-    expect(process.returncode == 128 + number, f"exit code {process.returncode}")
-    rows = log.read_bytes().split(b"\n")
-    expect(rows[-1] == b"" and len(rows) > 2, "a line is cut off")
-    return f"exit code {process.returncode}, {len(rows) - 2} games kept: {said.strip().splitlines()[-1]!r}"
-
-
-def members(session: int) -> list[int]:
-    """Return the processes of a session."""
-    found = subprocess.run(
-        ["ps", "-o", "pid=", "-s", str(session)], capture_output=True, text=True, check=False
-    )
-    return [int(part) for part in found.stdout.split()]
 
 
 if __name__ == "__main__":

@@ -27,7 +27,6 @@ from iglu_marl.data.iglu.world_files import (
     Voxel,
     VoxelWorld,
     parse_world,
-    read_avatar,
     read_voxels,
 )
 from iglu_marl.data.report import Report, Skipped, SkipReason
@@ -321,8 +320,6 @@ class BuildRecording:
     name: str  # the file
     log: ActionLog  # the builder's actions
     ending: Mapping[Voxel, int]  # the final world in the file, voxel ids by cell
-    position: Point | None  # the avatar's feet at the end; None if the file does not have them
-    look: tuple[float, float] | None  # its pitch and yaw at the end; None if the file does not have them
     previous: VoxelWorld | None  # the world before the step; only some files have it
 
     @property
@@ -346,19 +343,12 @@ def to_block(cell: Voxel, voxel: int) -> Block | None:
     return (x, y, z, color) if in_zone(x, y, z) and (color or not voxel) else None
 
 
-def to_blocks(world: Mapping[Voxel, int]) -> tuple[list[Block], list[tuple[Voxel, int]]]:
+def to_blocks(world: Mapping[Voxel, int]) -> list[Block]:
     """Convert a voxel world to sorted blocks (x, y, z, color id) in this project's coordinates.
 
-    The second list has (cell, voxel id) of blocks that are outside the zone or have an unknown id.
+    Blocks outside the zone or with an unknown id are left out.
     """
-    blocks, odd = [], []
-    for cell, voxel in world.items():
-        block = to_block(cell, voxel)
-        if block is None:
-            odd.append((cell, voxel))
-        else:
-            blocks.append(block)
-    return sorted(blocks), sorted(odd)
+    return sorted(filter(None, (to_block(cell, voxel) for cell, voxel in world.items())))
 
 
 def read_action_log(content: str | bytes | Mapping[str, Any], *, name: str = "world") -> BuildRecording:
@@ -376,12 +366,9 @@ def read_action_log(content: str | bytes | Mapping[str, Any], *, name: str = "wo
         world = parse_world(content, name)
         text = world.get(LOG_KEY)
         previous = world.get(PREVIOUS_KEY)
-        position, look = read_avatar(world)
         return BuildRecording(
             name,
             parse_action_log("" if text is None else text),
             read_voxels(world.get("worldEndingState"), name),
-            None if position is None else tuple(position),
-            None if look is None else tuple(look),
             None if previous is None else read_voxels(previous, name),
         )

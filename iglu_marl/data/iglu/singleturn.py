@@ -112,9 +112,8 @@ class Game:
     line: int = 0  # line of the table
     rebuilt: str = ""  # file of the rebuilt world in the layout of 2022
     original: str = ""  # file of the original world in the layout of 2022
-    before: Dialogue = field(
-        default_factory=Dialogue
-    )  # utterances before the instruction, in the layout of 2022
+    # Utterances before the instruction, in the layout of 2022.
+    before: Dialogue = field(default_factory=Dialogue)
 
     @property
     def number(self) -> str:

@@ -133,7 +133,7 @@ def trajectory_of(recording: BuildRecording, *, eye_height: float = EYE_HEIGHT) 
 
 
 def _grid(world: VoxelWorld) -> BlockGrid:
-    return blocks_to_grid(to_blocks(world)[0])
+    return blocks_to_grid(to_blocks(world))
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,8 @@ _NAME = re.compile(r"(?!\.{1,2}$)[\w.-]{1,200}")  # a folder name on any file sy
 _STRUCTURE = re.compile(r"[\w.-]+")
 
 Turn = tuple[Sequence[Utterance], BlockGrid]  # utterances, and the world after them
-LayoutTurn = tuple[
-    list[Utterance], list[Turn]
-]  # utterances from the architect's on, and the turns that it stands for
+# Utterances from the architect's on, and the turns that they stand for.
+LayoutTurn = tuple[list[Utterance], list[Turn]]
 
 
 class WriteSkip(SkipReason):

@@ -9,6 +9,7 @@ Minecraft Dialogue, ACL 2020). Edits outside the build zone are left out and cou
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,8 +70,9 @@ class ActionSequence:
 
     @property
     def pose(self) -> tuple[float, float, float, float, float] | None:
-        """The builder's eye and gaze before the first action (see `WorldState.pose`); None if unknown."""
-        return self.session[max(0, self.first_state - 1)].pose()
+        """The builder's eye and gaze before the first action (see `Session.poses`); None if unknown."""
+        x, y, z, yaw, pitch = self.session.poses()[max(0, self.first_state - 1)].tolist()
+        return None if math.isnan(x) else (x, y, z, yaw, pitch)
 
 
 def _net(edits: list[list[int]]) -> tuple[NetAction, ...]:

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -60,31 +58,6 @@ def _utterance(text: str) -> Utterance:
     return Utterance(Role.ARCHITECT, text)
 
 
-@dataclass(frozen=True)
-class WorldState:
-    """One state of a session."""
-
-    index: int  # number in the session
-    time: datetime | None  # time of the recorder's clock; None if unknown
-    feet: tuple[float, float, float] | None  # x, y, z in cells; None if unknown
-    yaw_deg: float  # 0 is north, 90 is east
-    pitch_deg: float  # up is positive
-    inventory: tuple[int, ...] | None  # six counts; None if unknown
-    grid: BlockGrid  # the zone, int8 [9, 11, 11]
-    outside: tuple[Block, ...]  # blocks outside the zone
-    heard: int  # number of utterances so far
-
-    def pose(self, eye_height: float = EYE_HEIGHT) -> tuple[float, float, float, float, float] | None:
-        """Return the eye (x, y, z in cells) and gaze (yaw, pitch in degrees); None if unknown.
-
-        The default eye height is that of this project's builder; `HUMAN_EYE_HEIGHT` is that of the corpus.
-        """
-        if self.feet is None:
-            return None
-        x, y, z = self.feet
-        return x, y + eye_height, z, self.yaw_deg, self.pitch_deg
-
-
 class Session:
     """One dialogue of an architect and a builder, with its timeline.
 
@@ -125,14 +98,28 @@ class Session:
         return self._arrays["numbers"][self._rows("first_state"), 1]
 
     @property
+    def timestamps(self) -> npt.NDArray[np.datetime64]:
+        """Times of the recorder's clock, datetime64[s] [states]; NaT if unknown."""
+        times = self._arrays["numbers"][self._rows("first_state"), 0]
+        return np.where(times < 0, np.datetime64("NaT"), times.astype("datetime64[s]"))
+
+    @property
     def times_s(self) -> npt.NDArray[np.float64]:
         """Seconds since the first state that has a time, float64 [states]; NaN if unknown."""
         times = self._arrays["numbers"][self._rows("first_state"), 0].astype(np.float64)
         times[times < 0] = np.nan
         return times - (np.nanmin(times) if np.isfinite(times).any() else 0.0)
 
+    @property
+    def inventories(self) -> npt.NDArray[np.int64]:
+        """The builder's stock of each color, int64 [states, 6]; -1 if unknown."""
+        return self._arrays["numbers"][self._rows("first_state"), 2:]
+
     def poses(self, eye_height: float = EYE_HEIGHT) -> npt.NDArray[np.float64]:
-        """Return eye x, y, z (cells), yaw, pitch (degrees), float64 [states, 5]; NaN if unknown."""
+        """Return eye x, y, z (cells), yaw, pitch (degrees; 0 is north, up is positive), float64 [states, 5].
+
+        NaN if unknown. The default eye height is that of this project's builder; `HUMAN_EYE_HEIGHT` is the corpus's.
+        """
         poses = self._arrays["poses"][self._rows("first_state")].copy()
         poses[:, 1] += eye_height
         return poses
@@ -169,26 +156,6 @@ class Session:
     def __len__(self) -> int:
         bounds = self._rows("first_state")
         return bounds.stop - bounds.start
-
-    def __getitem__(self, index: int) -> WorldState:
-        number = range(len(self))[index]
-        row = self._rows("first_state").start + number
-        time, heard, *inventory = self._arrays["numbers"][row].tolist()
-        x, y, z, yaw, pitch = self._arrays["poses"][row].tolist()
-        return WorldState(
-            index=number,
-            time=None if time < 0 else datetime.fromtimestamp(time, timezone.utc).replace(tzinfo=None),
-            feet=None if np.isnan(x) else (x, y, z),
-            yaw_deg=yaw,
-            pitch_deg=pitch,
-            inventory=None if inventory[0] < 0 else tuple(inventory),
-            grid=self.grids[number],
-            outside=tuple(self.outside(number)),
-            heard=heard,
-        )
-
-    def __iter__(self) -> Iterator[WorldState]:
-        return (self[index] for index in range(len(self)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("grids", "dialogue")}

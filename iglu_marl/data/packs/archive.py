@@ -196,24 +196,23 @@ class Pack:
     """An opened pack: files by name. `open_pack` and `find_pack` return packs.
 
     A pack is a context manager. Names are relative to the folder `root` in it, "" or "a/b/".
+
+    Attributes:
+        location: path of the zip or folder.
+        skipped: members left out for safety, and damaged members that were read.
+        fingerprint: a text that changes when the contents may have changed.
+
     """
 
     def __init__(self, source: _Source, root: str = "") -> None:
         self._source = source
         self.root = root
+        self.location = source.location
+        self.skipped = source.report.skipped
+        self.fingerprint = f"{source.fingerprint}{f'-{root}' if root else ''}"
         self._sizes = {
             name[len(root) :]: size for name, size in sorted(source.sizes.items()) if name.startswith(root)
         }
-
-    @property
-    def location(self) -> str:
-        """Path of the zip or folder."""
-        return self._source.location
-
-    @property
-    def skipped(self) -> list[Skipped[Unsafe]]:
-        """Members left out for safety, and damaged members that were read."""
-        return self._source.report.skipped
 
     @property
     def left_out(self) -> list[Skipped[Unsafe]]:
@@ -233,11 +232,6 @@ class Pack:
     def skipped_counts(self) -> dict[str, int]:
         """Number of skipped members by lower-case name of the reason."""
         return self._source.report.counts
-
-    @property
-    def fingerprint(self) -> str:
-        """A text that changes when the contents may have changed."""
-        return f"{self._source.fingerprint}{f'-{self.root}' if self.root else ''}"
 
     def names(self) -> list[str]:
         """Return all files, sorted, with "/" separators."""
