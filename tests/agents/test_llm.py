@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import io
 import json
 import os
 import pickle
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +21,8 @@ from talkers import Speaker
 
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Pose, Role, Task, Utterance, evaluate
-from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, agents_for
-from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, reading
+from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect
+from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure
 from iglu_marl.agents.llm.architect import examples as architect_examples
 from iglu_marl.agents.llm.budget import Budget, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
@@ -678,15 +676,6 @@ def test_what_was_said_stays_data(text: str) -> None:
     assert not set(lines[0]) & set("<>[]|`")
 
 
-def test_long_replies_are_read_in_linear_time() -> None:
-    begun = time.perf_counter()
-    texts = ("sure\n" * 10_000, "message:\n" * 5000, "sure" + " " * 49_000 + "x", "here is " * 6000)
-    for text in (*texts, "\n" * reading.MAX_CHARACTERS):
-        with contextlib.suppress(Unreadable):
-            read_message(text)
-    assert time.perf_counter() - begun < 3
-
-
 # ---------------------------------------------------------------------------------------------- scenes and prompts
 
 
@@ -917,17 +906,3 @@ def test_each_agent_plays_its_own_role() -> None:
     for agent, role in ((LLMBuilder, Role.ARCHITECT), (LLMArchitect, Role.BUILDER)):
         with pytest.raises(AgentError, match="cannot play"):
             agent(backend=ScriptedBackend()).reset(role, 0)
-
-
-def test_agents_by_name_name_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = game()
-    with pytest.raises(ConfigError, match="IGLU_MARL_LLM_MODEL"):
-        agents_for(env, "llm", "scripted")
-    monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "m")
-    monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("IGLU_MARL_LLM_CACHE", "off")
-    found = agents_for(env, "llm", "llm")
-    assert found[Role.ARCHITECT].client.backend is found[Role.BUILDER].client.backend  # type: ignore[attr-defined]
-    for agent in found.values():
-        agent.close()
-        agent.close()
