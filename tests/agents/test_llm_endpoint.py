@@ -288,9 +288,6 @@ FINAL = {
     ],
     RequestFailure.INVALID: [Misbehaviour(400, body=b'{"error": {"code": "json_validate_failed", "message": "x"}}')],
     RequestFailure.TOO_LARGE: [Misbehaviour(text="x" * 30_000)],
-    RequestFailure.REDIRECTED: [
-        Misbehaviour(code, {"Location": "http://evil.example/v1"}) for code in (301, 302, 307, 308)
-    ],
 }  # fmt: skip
 
 
@@ -711,7 +708,9 @@ def test_the_key_appears_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     assert KEY.encode() not in pickle.dumps(settings)
 
 
-def test_nothing_goes_where_a_redirect_leads(server: LLMServer, backend: Make) -> None:
+def test_nothing_goes_where_a_redirect_leads(
+    server: LLMServer, backend: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with llm_server() as elsewhere:
         for host in ("127.0.0.1", "localhost"):
             for status in (301, 302, 303, 307, 308):
@@ -721,16 +720,9 @@ def test_nothing_goes_where_a_redirect_leads(server: LLMServer, backend: Make) -
                 assert reply.failure is RequestFailure.REDIRECTED
                 assert host in reply.detail
         assert not elsewhere.heads
-
-
-def test_a_host_that_is_the_key_is_not_named(
-    server: LLMServer, backend: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("IGLU_MARL_LLM_KEY", "sk-Abcd1234")
     server.plan = [Misbehaviour(302, {"Location": "http://sk-Abcd1234.example/"})]
-    detail = ask(backend()).detail
-    assert "[key].example" in detail
-    assert "sk-abcd1234" not in detail.lower()
+    assert "to [key].example" in ask(backend()).detail
 
 
 def test_a_key_that_must_not_or_cannot_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -808,74 +800,49 @@ def test_processes_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "IGLU_MARL_SPENDING" not in os.environ
 
 
-class Command:
-    """`iglu-marl evaluate --builder llm` against a server, as a person types it."""
+@pytest.mark.slow
+def test_an_evaluation_stops_or_repeats_what_the_server_spoils(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    blocks = {
+        name: {"blocks": [[*block] for block in TOWER[:count]]} for name, count in (("one", 1), ("two", 2))
+    }
+    tasks = {"colours": {"6": "red", "1": "blue"}, "structures": blocks}
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    line = (
+        f"evaluate --builder llm --controls flying --max-steps 300 --json --task-source {tmp_path}/tasks.json"
+    )
+    monkeypatch.setattr(sys, "argv", ["iglu-marl", *line.split(), "-o", f"{tmp_path}/out"])
 
-    def __init__(self, server: LLMServer, folder: Path, patch: pytest.MonkeyPatch, capsys: Any) -> None:
-        tasks = {"colours": {"6": "red", "1": "blue"}, "structures": {
-            name: {"blocks": [list(block) for block in TOWER[:2][:count]]} for name, count in (("one", 1), ("two", 2))
-        }}  # fmt: skip
-        (folder / "tasks.json").write_text(json.dumps(tasks))
-        self.output = folder / "out"
-        line = "iglu-marl evaluate --builder llm --controls flying --max-steps 300 --json"
-        paths = ["--task-source", str(folder / "tasks.json"), "-o", str(self.output)]
-        patch.setattr(sys, "argv", [*line.split(), *paths])
-        settings = {"MODEL": "m", "ENDPOINT": server.url, "CACHE": "off", "RETRIES": "0", "CONCURRENCY": "1"}
-        for name, value in settings.items():
-            patch.setenv(f"IGLU_MARL_LLM_{name}", value)
-        self._capsys = capsys
-
-    def run(self) -> tuple[int, str, str]:
-        """Its exit code, and what it wrote on both streams."""
+    def run() -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:
             main()
-        return int(ended.value.code or 0), *self._capsys.readouterr()
+        return int(ended.value.code or 0), *capsys.readouterr()
 
-    @property
-    def kept(self) -> list[dict[str, Any]]:
-        """The games of its log."""
-        return [json.loads(line) for line in (self.output / "games.jsonl").read_text().splitlines()[1:]]
-
-
-@pytest.mark.slow
-def test_an_evaluation_stops_at_once_where_nothing_can_be_played(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    with llm_server() as server:
-        server.always, said = REFUSALS[0]
-        command = Command(server, tmp_path, monkeypatch, capsys)
-        code, out, err = command.run()
-        assert (code, out, len(server.seen), command.kept) == (2, "", 1, [])
-        assert f"Error: the builder's language model 'm' at {server.url}: {said}" in err
-        server.always = OK
-        code, out, _ = command.run()
-        assert (code, json.loads(out)["pairs"][0]["completed"][0]) == (0, 1.0)
-
-
-@pytest.mark.slow
-def test_a_game_that_the_server_spoils_is_no_result_and_is_played_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    with llm_server() as server:
-        server.plan = [OK, Misbehaviour(500)]  # in the second game, which is of two blocks
-        command = Command(server, tmp_path, monkeypatch, capsys)
-        code, out, _ = command.run()
+    def pair_of(out: str) -> tuple[int, int, float]:
         (pair,) = (pair for pair in json.loads(out)["pairs"] if pair["architect"] != "–")  # no baseline
-        assert (code, pair["games"], pair["failed"], pair["completed"][0]) == (1, 1, 1, 1.0)
-        kind = "ServiceError: the builder's language model 'm' at "
-        errors = [row["error"][: len(kind)] for row in command.kept if row["architect"] != "–"]
-        assert errors == ["", kind]
+        return pair["games"], pair["failed"], pair["completed"][0]
+
+    with llm_server() as server:
+        settings = {"MODEL": "m", "ENDPOINT": server.url, "CACHE": "off", "RETRIES": "0", "CONCURRENCY": "1"}
+        for name, value in settings.items():
+            monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
+        server.plan, said = [REFUSALS[0][0]], REFUSALS[0][1]
+        code, out, err = run()
+        assert (code, out, len(server.seen)) == (2, "", 1)
+        assert f"Error: the builder's language model 'm' at {server.url}: {said}" in err
+        server.plan = [OK, Misbehaviour(500)]  # in the second game, which is of two blocks
+        code, out, _ = run()
+        assert (code, pair_of(out)) == (1, (1, 1, 1.0))
         assert json.loads(out)["models"][0]["failures"] == {"server error": 1}
-        report = (command.output / "evaluation.md").read_text()
+        report = (tmp_path / "out" / "evaluation.md").read_text()
         assert "Of these, 1 failed" in report
         assert "1 server error" in report
         server.seen.clear()
-        code, out, _ = command.run()
-        (pair,) = (pair for pair in json.loads(out)["pairs"] if pair["architect"] != "–")
-        assert (code, pair["games"], pair["failed"], pair["completed"][0]) == (0, 2, 0, 1.0)
-        assert len(server.seen) == 2, "of the second game alone"
-        code, again, _ = command.run()
-        assert (code, again, len(server.seen)) == (0, out, 2)
+        code, out, _ = run()
+        assert (code, pair_of(out), len(server.seen)) == (0, (2, 0, 1.0), 2), "of the second game alone"
+        assert run()[:2] == (0, out)
+        assert len(server.seen) == 2
 
 
 def test_a_prediction_that_the_server_spoils_is_none(tmp_path: Path) -> None:
