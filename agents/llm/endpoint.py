@@ -156,8 +156,9 @@ class EndpointBackend:
             may_pass = attempt.is_transient and retries < self.settings.retries and wait_s <= MAX_WAIT_S
             if not may_pass or self._client.is_closed():
                 named = tuple(sorted(left_out & set(body) - {"max_tokens"}))
-                counts = {"prompt_tokens": total.prompt, "completion_tokens": total.completion, "sent": sent}
-                return dataclasses.replace(attempt.reply, **counts, left_out=named)
+                prompt, completion = total
+                counts: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": completion}
+                return dataclasses.replace(attempt.reply, **counts, sent=sent, left_out=named)
             self._sleep(wait_s)
             retries += 1
 
