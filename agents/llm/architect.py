@@ -205,7 +205,11 @@ class LLMArchitect(Decider):
         return self.client.clip_message(read_message(text), self.message_length)
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
-        shown: dict[str, Any] = {"limit": self.message_length, "show_changes": self.show_changes, "seat": self.seat}
+        shown: dict[str, Any] = {
+            "limit": self.message_length,
+            "show_changes": self.show_changes,
+            "seat": self.seat,
+        }
         return architect_chat(self.client, said, observation, **shown)
 
 
