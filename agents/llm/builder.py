@@ -15,7 +15,6 @@ from iglu_marl import Pose, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient
 from iglu_marl.agents.llm.messages import Backend, Message
-from iglu_marl.agents.llm.prompting import joined
 from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_commands, read_order
 from iglu_marl.agents.llm.seat import (
     BUILDER_SEAT,
@@ -31,7 +30,7 @@ from iglu_marl.agents.llm.world_text import (
     describe_edits,
     describe_pose,
     encode_png,
-    inventory_counts,
+    inventory_text,
     names_text,
 )
 from iglu_marl.agents.scripted.dialogue_tracker import (
@@ -255,7 +254,7 @@ def builder_chat(
         scene = f"{scene}\n{client.part('pov', which=1)}".strip()
     left = ""
     if "inventory" in observation:
-        left = client.part("inventory", counts=joined(inventory_counts(observation["inventory"])))
+        left = client.part("inventory", counts=inventory_text(observation["inventory"]))
     place, gaze = describe_pose(Pose.from_observation(observation))
     others, number = observation.get("others", ()), seat.me[1] or 0
     beside = [one if one < number else one + 1 for one in range(len(others))]

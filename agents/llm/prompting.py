@@ -89,8 +89,3 @@ def quote_dialogue(utterances: Iterable[Utterance], done: Mapping[int, str] | No
         speaker = said.role.value if said.number is None else f"{said.role.value} {said.number}"
         lines.append(f'{{"speaker": "{speaker}", "text": {quoted(said.text)}{came}}}')
     return "\n".join(lines) or "(nothing has been said)"
-
-
-def joined(values: Mapping[str, object]) -> str:
-    """Format a mapping as `a 1, b 2`."""
-    return ", ".join(f"{name} {value}" for name, value in values.items())
