@@ -43,7 +43,7 @@ from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import Cell, blocks_to_grid, cell_index
 from iglu_marl.game.seats import unwrap_game
-from iglu_marl.planning import Edit, Plan
+from iglu_marl.planning import Edit
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps without action before a failed request is repeated
 
@@ -112,11 +112,6 @@ class LLMBuilder(Decider, BuilderBase):
         self._done: dict[int, str] = {}  # number of an architect's message -> what was built for it
         self._newest = -1  # number of the architect's newest message
         self._order: tuple[int, list[Edit]] | None = None  # message and edits in progress
-
-    @property
-    def plan(self) -> Plan | None:
-        """The latest plan."""
-        return self._executor.plan
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode. Raises `AgentError` if `role` is not the builder."""
@@ -200,7 +195,7 @@ class LLMBuilder(Decider, BuilderBase):
         for edit in reply.edits:
             goal[cell_index(*edit.cell)] = edit.color
         if not executor.pursue(goal):
-            reason = "" if self.plan is None else self.plan.reason
+            reason = "" if executor.plan is None else executor.plan.reason
             executor.drop()
             raise Unreadable(f"this cannot be built: {reason}")
         executor.changes = {edit.cell: edit.color for edit in reply.edits}
