@@ -178,7 +178,7 @@ class Judge:
             text = finish = refusal = None
         if text is None:
             begin = f"; it begins with {self._clean(answer.start[:60])!r}" if answer.start else ""
-            return Reply("", kinds.WRONG_SHAPE, f"expected JSON with choices[0].message.content{begin}")
+            return Reply("", kinds.WRONG_SHAPE, f"no choices[0].message.content{begin}")
         if finish == "content_filter":
             return Reply("", kinds.FILTERED, "by the server")
         context = self.settings.context_tokens or OLLAMA_CONTEXT

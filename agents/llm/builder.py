@@ -60,7 +60,7 @@ class LLMBuilder(Decider, BuilderBase):
     After a message of the architect, the model is shown the build, the inventory, the builder's pose and the
     dialogue. It answers with edits (docs/llm.md), which are checked, planned and done as in `ScriptedBuilder`.
     A reply that cannot be used as a whole changes nothing: the builder yields, and the next request explains the
-    problem. The observation must have `dialog`, `agentPos` and `grid`; `inventory` is optional. The chat must be text.
+    problem. The observation must have `dialog`, `agentPos` and `grid`; `inventory` is optional.
 
     Args:
         settings: None = from the environment variables.
@@ -286,7 +286,7 @@ def _form_section(client: ModelClient, can_ask: bool) -> str:
 
 
 def _examples_section(client: ModelClient, can_ask: bool) -> str:
-    """Return the worked examples. Lines after "> " are replies: they are shown in the form of the client."""
+    """Return the worked examples. Lines after "> " are replies, in the form of the client."""
     scene = describe_build(_EXAMPLE, client.settings.view)
     text = client.part("examples", scene=scene) + (client.part("can_ask_examples") if can_ask else "")
     shown = _REPLY.sub(

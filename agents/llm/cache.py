@@ -1,4 +1,4 @@
-"""A cache of endpoint replies on disk: one JSON file per request, named by a digest of the request."""
+"""A cache of endpoint replies on disk: one JSON file per request, named by its digest."""
 
 from __future__ import annotations
 

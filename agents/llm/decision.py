@@ -169,7 +169,7 @@ class ModelClient:
         return self.part("note", problem=self.problem) if self.problem else ""
 
     def clip_message(self, text: str, limit: int) -> str:
-        """Clip a message to the limit of the game; the next request shows the clipped text in the dialogue."""
+        """Clip a message to the limit of the game; the dialogue shows it clipped."""
         self.stats.clipped += len(text) > limit
         return clip(text, limit)
 

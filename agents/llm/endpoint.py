@@ -130,7 +130,7 @@ class EndpointBackend:
         return {name: value for name, value in {**body, **settings.extra}.items() if value is not None}
 
     def _send_with_retries(self, request: ChatRequest, body: dict[str, Any]) -> Reply:
-        """Send a request until it is answered or fails finally. Each attempt has its own reservation."""
+        """Send a request until it is answered or fails. Each attempt has its own reservation."""
         most, total, sent, retries = self.tokens_bound(request), TokenCount(), 0, 0
         left_out = self._left_out
         while True:
@@ -205,7 +205,7 @@ class EndpointBackend:
 
 
 def _event_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop in which all clients of this process send; it runs in a thread of its own."""
+    """Return the event loop of all clients of this process; it runs in a thread of its own."""
     with _starting:
         return _started_loop()
 

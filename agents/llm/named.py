@@ -16,7 +16,7 @@ _NAME = re.compile(r"llm:(?P<model>[^@].*?)(?:@(?P<endpoint>https?://.+|local))?
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A maker of agents of the class `agent` with their own model and, optionally, endpoint ("" = local).
+    """A maker of agents of the class `agent` with a model and, optionally, endpoint ("" = local).
 
     All other settings come from the environment variables. The key of the endpoint in these variables is sent to no
     other endpoint: the key for host.example is `IGLU_MARL_LLM_KEY_AT_HOST_EXAMPLE`.

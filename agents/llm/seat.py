@@ -18,7 +18,7 @@ from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
 def check_text(game: Settings, who: str) -> Settings:
     """Return the settings of a game. Raises `AgentError` for one with token chat."""
     if game.tokens:
-        raise AgentError(f"the {who} writes texts, and the game has chat='tokens'; expected chat='text'")
+        raise AgentError(f"{who}: the game has chat='tokens', expected chat='text'")
     return game
 
 

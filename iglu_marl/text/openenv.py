@@ -19,7 +19,7 @@ SESSIONS = 64  # maximal number of games at once
 
 
 class BuilderAction(Action):
-    """A builder's reply; the game checks its edits. Of an architect, only `say` counts, where the model plays both."""
+    """A builder's reply; the game checks its edits. An architect, in "both", only says."""
 
     edits: list[dict[str, Any]] = Field(default_factory=list, json_schema_extra={"items": EDIT_SCHEMA})
     say: str = Field("", description="a short message to the others")
