@@ -25,9 +25,8 @@ def edits_of(prompt: str) -> Any:
 def builder_games() -> None:
     """Several clients, each in a game of its own, which is the game that `TextGame` plays."""
     with openenv_server() as address:
-        properties = json.load(urlopen(f"{address}/schema", timeout=30))["action"]["$defs"]["EditAction"][
-            "properties"
-        ]
+        schema = json.load(urlopen(f"{address}/schema", timeout=30))["action"]
+        properties = schema["properties"]["edits"]["items"]["properties"]
         assert (properties["east"]["minimum"], properties["height"]["maximum"]) == (-5, 9)
         games, clients = (
             [TextGame(), TextGame()],

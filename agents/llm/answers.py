@@ -18,10 +18,8 @@ from iglu_marl.agents.llm.settings import PREFIX, LLMSettings, explain_cut_thoug
 from iglu_marl.core.text import strip_control
 
 COMPLETIONS = "/chat/completions"
-OLLAMA, OLLAMA_CONTEXT = (
-    "fp_ollama",
-    4096,
-)  # its fingerprint, and the context at which it cuts prompts by default
+# The fingerprint of Ollama, and the context at which it cuts prompts by default.
+OLLAMA, OLLAMA_CONTEXT = "fp_ollama", 4096
 # Parameters without which a request is sent again; `max_tokens` is then called `max_completion_tokens`.
 OPTIONAL = ("max_tokens", "temperature", "seed", "stream_options")
 _OF_VALUE = re.compile(r"\b(?:range|between|must be|at (?:most|least)|(?:less|greater) than)\b", re.I)
@@ -170,8 +168,6 @@ class Judge:
     def _reply(self, answer: Answer, used: TokenCount | None) -> Reply:
         """Return the reply in an answer without an error."""
         kinds, content = RequestFailure, answer.content
-        if content is None and answer.start.strip() != "null":
-            return Reply("", kinds.NOT_JSON, f"it begins with {self._clean(answer.start[:60])!r}")
         try:
             choice = content["choices"][0]
             message, finish = choice["message"], choice.get("finish_reason")
@@ -181,7 +177,8 @@ class Judge:
         except _SHAPE_ERRORS:
             text = finish = refusal = None
         if text is None:
-            return Reply("", kinds.WRONG_SHAPE, "expected choices[0].message.content")
+            begin = f"; it begins with {self._clean(answer.start[:60])!r}" if answer.start else ""
+            return Reply("", kinds.WRONG_SHAPE, f"no choices[0].message.content{begin}")
         if finish == "content_filter":
             return Reply("", kinds.FILTERED, "by the server")
         context = self.settings.context_tokens or OLLAMA_CONTEXT

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from iglu_marl import AgentError, Pose, Role, Utterance
-from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_vocabulary
+from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.agents.llm.seat import (
     ARCHITECT_SEAT,
     TeamSeat,
+    check_text,
     known_grid,
     poses_text,
     sees_nothing,
@@ -33,8 +34,7 @@ from iglu_marl.agents.scripted.dialogue_tracker import (
     DialogueTracker,
     require_entry,
 )
-from iglu_marl.agents.settings import Settings, check_pair
-from iglu_marl.core.dialogue import Codec
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Settings, check_pair
 from iglu_marl.game.seats import unwrap_game
 from iglu_marl.language import At, Blocks, Build, CellEdit, Instruction, Place, Shape, render
 from iglu_marl.language.meaning.references import Beside
@@ -71,8 +71,7 @@ class LLMArchitect(Decider):
     Args:
         settings: None = from the environment variables.
         backend: a backend of your own instead of that of the settings.
-        codec: vocabulary of token chat.
-        message_length: length limit of an utterance, in characters or tokens.
+        message_length: length limit of an utterance in characters.
         patience: turns without a visible change before the model is asked again.
         settle_after: turns after a change of the build, even if the builder moves.
         background: stay silent until the reply arrives instead of waiting for it.
@@ -87,7 +86,6 @@ class LLMArchitect(Decider):
         settings: LLMSettings | None = None,
         *,
         backend: Backend | None = None,
-        codec: Codec | None = None,
         message_length: int | None = None,
         patience: int = PATIENCE,
         settle_after: int = SETTLE_AFTER,
@@ -100,9 +98,9 @@ class LLMArchitect(Decider):
         self.patience, self.settle_after = patience, settle_after
         self.show_changes = self.client.settings.changes == "shown"
         self.background = background
-        self.message_length = Settings(codec=codec, message_length=message_length).max_length
+        self.message_length = message_length or MESSAGE_CHARACTERS
         self.seat = seat
-        self._dialogue = DialogueTracker(codec, self.message_length, speakers=seat.speakers)
+        self._dialogue = DialogueTracker(None, None)
         self._forget(None)
 
     @classmethod
@@ -116,7 +114,8 @@ class LLMArchitect(Decider):
 
     @classmethod
     def _in_game(cls, env: Any, **options: Any) -> LLMArchitect:
-        return cls(**{**Settings.of(env).only("codec", "message_length"), **options})
+        game = check_text(Settings.of(env), "LLMArchitect")
+        return cls(**{"message_length": game.message_length, **options})
 
     @classmethod
     def for_seat(cls, env: Any, agent: str, **options: Any) -> LLMArchitect:
@@ -126,10 +125,9 @@ class LLMArchitect(Decider):
     @property
     def made_for(self) -> dict[str, Any]:
         """What it needs of its seat, see `iglu_marl.game.seats.GameSeat`."""
-        needs = {"role": Role.ARCHITECT, **self.seat.made_for}
-        if self._dialogue.tokens:
-            return {**needs, "chat": "tokens", **self._dialogue.made_for}
-        return {**needs, "chat": "text", "max_characters": self.message_length}
+        return {
+            "role": Role.ARCHITECT, **self.seat.made_for, "chat": "text", "max_characters": self.message_length
+        }  # fmt: skip
 
     def _forget(self, seed: int | None) -> None:
         self.cancel_call()
@@ -149,17 +147,17 @@ class LLMArchitect(Decider):
 
     def wait_action(self) -> Any:
         """Return silence."""
-        return self._dialogue.utter("")
+        return ""
 
     def decide(self, observation: Any) -> Decision:
         """Decide on the next utterance. Raises `AgentError` if neither target nor goal is observed."""
         self._check(observation)
         if not self._is_due(observation):
-            return self._dialogue.utter("")
+            return ""
         self._asked, self._still, self._settled = True, 0, None
         said = yield from self.client.ask(lambda said: self._chat(observation, said), self._read)
         self._silences = 0 if said else self._silences + 1
-        return self._dialogue.utter(said or "")
+        return said or ""
 
     def _check(self, observation: Any) -> None:
         known = {"target_grid", "target_view", "goal"}
@@ -204,24 +202,15 @@ class LLMArchitect(Decider):
         self._seen, self._built = seen, built
 
     def _read(self, text: str) -> str:
-        said = read_message(text)
-        if self._dialogue.tokens and said:
-            check_vocabulary(self._dialogue.codec, said, self.message_length)
-            return said
-        return self.client.clip_message(said, self.message_length)
+        return self.client.clip_message(read_message(text), self.message_length)
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
-        tokens = self._dialogue.tokens
-        return architect_chat(
-            self.client,
-            said,
-            observation,
-            limit=f"{self.message_length} {'words' if tokens else 'characters'}",
-            show_changes=self.show_changes,
-            codec=self._dialogue.codec,
-            tokens=tokens,
-            seat=self.seat,
-        )
+        shown: dict[str, Any] = {
+            "limit": self.message_length,
+            "show_changes": self.show_changes,
+            "seat": self.seat,
+        }
+        return architect_chat(self.client, said, observation, **shown)
 
 
 def architect_chat(
@@ -229,10 +218,8 @@ def architect_chat(
     said: Sequence[Utterance],
     observation: Mapping[str, Any],
     *,
-    limit: str,
+    limit: int,
     show_changes: bool,
-    codec: Codec | None = None,
-    tokens: bool = False,
     seat: TeamSeat = ARCHITECT_SEAT,
 ) -> tuple[Message, ...]:
     """Return the chat for an architect's next message: the rules, and what it observes.
@@ -241,10 +228,8 @@ def architect_chat(
         client: prompts and settings.
         said: the newest part of the dialogue.
         observation: the architect's observation.
-        limit: length limit of an utterance, with its unit.
+        limit: length limit of an utterance in characters.
         show_changes: whether to list the remaining changes.
-        codec: vocabulary of token chat; it is shown if `tokens` is True.
-        tokens: whether the game uses token chat.
         seat: place in a team.
 
     """
@@ -254,7 +239,7 @@ def architect_chat(
         "build": _scene(client, observation, "build", pictures),
         "difference": difference_section(client, observation) if show_changes else "",
         "pose": "",
-        "goal": _goal(client, observation, codec),
+        "goal": client.part("goal", text=observation["goal"]) if observation.get("goal") else "",
         "dialogue": client.dialogue_section(said),
         "note": client.note_section(),
     }
@@ -267,11 +252,10 @@ def architect_chat(
         parts["pose"] = client.part("pose", poses=poses)
     user = Message("user", client.part("turn", **parts).strip(), tuple(pictures))
     text = "tools" if client.answers == "tools" else "structured" if client.settings.structured else "plain"
-    system = client.part("system", limit=limit, examples=examples(), form=client.part(text).strip())
-    rules = Message(
-        "system", (system + seat.rules(client) + client.vocabulary_section(codec if tokens else None)).strip()
+    system = client.part(
+        "system", limit=f"{limit} characters", examples=examples(), form=client.part(text).strip()
     )
-    return rules, user
+    return Message("system", (system + seat.rules(client.prompts)).strip()), user
 
 
 def _scene(client: ModelClient, observation: Mapping[str, Any], what: str, pictures: list[bytes]) -> str:
@@ -298,13 +282,3 @@ def difference_section(client: ModelClient, observation: Mapping[str, Any]) -> s
     part_is_done = not np.all(mask) and np.array_equal(known, target)
     changes = "(nothing in your part)" if part_is_done else describe_changes(known, target)
     return client.part("difference", changes=changes)
-
-
-def _goal(client: ModelClient, observation: Mapping[str, Any], codec: Codec | None) -> str:
-    if "goal" not in observation:
-        return ""
-    goal = observation["goal"]
-    if not isinstance(goal, str):
-        assert codec is not None
-        goal = codec.decode(goal[goal != 0].tolist())
-    return client.part("goal", text=goal) if goal else ""

@@ -31,7 +31,7 @@ def _key(settings: LLMSettings) -> str:
 
 
 def acquire_backend(settings: LLMSettings) -> Backend:
-    """Return the backend of these settings, shared by all users; it has one model and one budget."""
+    """Return the backend of these settings, shared by all users, with its model and budget."""
     with _lock:
         key = _key(settings)
         backend, users = _shared.get(key, (None, 0))

@@ -34,13 +34,9 @@ class TokenCount(NamedTuple):
     prompt: int = 0
     completion: int = 0
 
-    def plus(self, other: TokenCount) -> TokenCount:
-        """Return the sum."""
-        return TokenCount(self.prompt + other.prompt, self.completion + other.completion)
-
-    def minus(self, other: TokenCount) -> TokenCount:
-        """Return the difference."""
-        return TokenCount(self.prompt - other.prompt, self.completion - other.completion)
+    def plus(self, other: TokenCount, times: int = 1) -> TokenCount:
+        """Return the sum of this and a multiple of another."""
+        return TokenCount(self.prompt + times * other.prompt, self.completion + times * other.completion)
 
 
 class Budget:
@@ -79,7 +75,7 @@ class Budget:
 
     def settle(self, reserved: TokenCount, used: TokenCount) -> None:
         """Replace the reservation of a finished call by the tokens that it used."""
-        self._change(lambda spent: spent.minus(reserved).plus(used))
+        self._change(lambda spent: spent.plus(reserved, -1).plus(used))
 
     def _change(self, change: Callable[[TokenCount], TokenCount]) -> TokenCount:
         """Replace what is spent by `change` of it, and return that; with a ledger, for all processes."""

@@ -13,33 +13,37 @@ from typing_extensions import Unpack
 
 from iglu_marl import Pose, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
-from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_vocabulary
+from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient
 from iglu_marl.agents.llm.messages import Backend, Message
-from iglu_marl.agents.llm.prompting import joined
 from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_commands, read_order
-from iglu_marl.agents.llm.seat import BUILDER_SEAT, TeamSeat, known_grid, poses_text, target_text
+from iglu_marl.agents.llm.seat import (
+    BUILDER_SEAT,
+    TeamSeat,
+    check_text,
+    known_grid,
+    poses_text,
+    target_text,
+)
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
     describe_build,
     describe_edits,
     describe_pose,
     encode_png,
-    inventory_counts,
+    inventory_text,
     names_text,
 )
 from iglu_marl.agents.scripted.dialogue_tracker import (
     DIALOG_KEYS,
     SHOW_BUILDER,
-    DialogueTracker,
     require_entry,
 )
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import Cell, blocks_to_grid, cell_index
 from iglu_marl.game.seats import unwrap_game
-from iglu_marl.planning import Edit, Plan
+from iglu_marl.planning import Edit
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps without action before a failed request is repeated
 
@@ -82,9 +86,7 @@ class LLMBuilder(Decider, BuilderBase):
         **options: Unpack[Options],
     ) -> None:
         self.seat = seat
-        super().__init__(Settings(controls, **options))
-        codec, length = self.game.codec, self.game.message_length
-        self._dialogue = DialogueTracker(codec, length, self.game.tokens, seat.speakers)
+        super().__init__(check_text(Settings(controls, **options), "LLMBuilder"))
         self.background, self.message_length = background, self.game.max_length
         self.client = ModelClient(Role.BUILDER, settings, backend)
         self._executor = PlanExecutor(self.game, "LLMBuilder")
@@ -110,11 +112,6 @@ class LLMBuilder(Decider, BuilderBase):
         self._done: dict[int, str] = {}  # number of an architect's message -> what was built for it
         self._newest = -1  # number of the architect's newest message
         self._order: tuple[int, list[Edit]] | None = None  # message and edits in progress
-
-    @property
-    def plan(self) -> Plan | None:
-        """The latest plan."""
-        return self._executor.plan
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode. Raises `AgentError` if `role` is not the builder."""
@@ -198,29 +195,13 @@ class LLMBuilder(Decider, BuilderBase):
         for edit in reply.edits:
             goal[cell_index(*edit.cell)] = edit.color
         if not executor.pursue(goal):
-            reason = "" if self.plan is None else self.plan.reason
+            reason = "" if executor.plan is None else executor.plan.reason
             executor.drop()
             raise Unreadable(f"this cannot be built: {reason}")
         executor.changes = {edit.cell: edit.color for edit in reply.edits}
-        return BuilderReply(reply.edits, self._fit_utterance(reply.say))
-
-    def _fit_utterance(self, text: str) -> str:
-        """Return an utterance clipped to the limits of the game, "" if it cannot be sent."""
-        if not self.can_ask:
-            return ""
-        if not text or self._codec is None:
-            return self.client.clip_message(text, self.message_length)
-        try:
-            check_vocabulary(self._codec, text, self.message_length)
-        except Unreadable:
-            self.client.stats.parse_failures += 1
-            self.client.stats.failures["unreadable"] += 1
-            return ""
-        return text
-
-    @property
-    def _codec(self) -> Codec | None:
-        return self._dialogue.codec if self._dialogue.tokens else None
+        return BuilderReply(
+            reply.edits, self.client.clip_message(reply.say, self.message_length) if self.can_ask else ""
+        )
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
         return builder_chat(
@@ -230,7 +211,6 @@ class LLMBuilder(Decider, BuilderBase):
             self._executor.settled,
             limit=self.message_length,
             can_ask=self.can_ask,
-            codec=self._codec,
             done=self._done,
             seat=self.seat,
         )
@@ -244,7 +224,6 @@ def builder_chat(
     *,
     limit: int,
     can_ask: bool,
-    codec: Codec | None = None,
     done: Mapping[int, str] | None = None,
     names: Mapping[str, Iterable[Cell]] | None = None,
     seat: TeamSeat = BUILDER_SEAT,
@@ -256,9 +235,8 @@ def builder_chat(
         said: the newest part of the dialogue.
         observation: has agentPos; inventory and pov are optional.
         grid: the build, int [9, 11, 11]; None: only what the builder sees is shown.
-        limit: length limit of an utterance, in characters or, in token chat, words.
+        limit: length limit of an utterance in characters.
         can_ask: whether the builder may speak.
-        codec: vocabulary of token chat; None = text chat.
         done: see `ModelClient.dialogue_section`.
         names: cells by the names that were given.
         seat: place in a team.
@@ -271,7 +249,7 @@ def builder_chat(
         scene = f"{scene}\n{client.part('pov', which=1)}".strip()
     left = ""
     if "inventory" in observation:
-        left = client.part("inventory", counts=joined(inventory_counts(observation["inventory"])))
+        left = client.part("inventory", counts=inventory_text(observation["inventory"]))
     place, gaze = describe_pose(Pose.from_observation(observation))
     others, number = observation.get("others", ()), seat.me[1] or 0
     beside = [one if one < number else one + 1 for one in range(len(others))]
@@ -287,15 +265,14 @@ def builder_chat(
         dialogue=client.dialogue_section(said, done),
         note=client.note_section(),
     )
-    unit = "characters" if codec is None else "words"
     system = client.part(
         "system",
         form=_form_section(client, can_ask),
         max_edits=client.settings.max_edits,
-        say=client.part("can_ask", limit=f"{limit} {unit}") if can_ask else "",
+        say=client.part("can_ask", limit=f"{limit} characters") if can_ask else "",
         examples=_examples_section(client, can_ask),
     )
-    rules = Message("system", (system + seat.rules(client) + client.vocabulary_section(codec)).strip())
+    rules = Message("system", (system + seat.rules(client.prompts)).strip())
     return rules, Message("user", user.strip(), pictures)
 
 
@@ -309,7 +286,7 @@ def _form_section(client: ModelClient, can_ask: bool) -> str:
 
 
 def _examples_section(client: ModelClient, can_ask: bool) -> str:
-    """Return the worked examples. Lines after "> " are replies: they are shown in the form of the client."""
+    """Return the worked examples. Lines after "> " are replies, in the form of the client."""
     scene = describe_build(_EXAMPLE, client.settings.view)
     text = client.part("examples", scene=scene) + (client.part("can_ask_examples") if can_ask else "")
     shown = _REPLY.sub(

@@ -1,4 +1,4 @@
-"""A cache of endpoint replies on disk: one JSON file per request, named by a digest of the request."""
+"""A cache of endpoint replies on disk: one JSON file per request, named by its digest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from iglu_marl.agents.llm.messages import Reply
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
 
 FORMAT, VERSION = "iglu_marl llm reply", 1
-_LARGEST = 16_000_000  # bytes
 _log = logging.getLogger(__name__)
 
 
@@ -37,9 +36,7 @@ class ReplyCache:
         """Return the cached reply, or None."""
         path = self.path_of(asked)
         try:
-            with path.open("rb") as file:
-                content = file.read(_LARGEST + 1)
-            entry = json.loads(content)
+            entry = json.loads(path.read_bytes())
             if (entry["format"], entry["version"], entry["request"]) != (FORMAT, VERSION, path.stem):
                 return None
             stored = entry["reply"]
@@ -58,11 +55,7 @@ class ReplyCache:
     def keep(self, asked: Any, reply: Reply) -> None:
         """Store a reply that a server has sent."""
         path = self.path_of(asked)
-        stored = {
-            "text": reply.text,
-            "cut": reply.cut,
-            "left_out": reply.left_out,
-        }
+        stored = {"text": reply.text, "cut": reply.cut, "left_out": reply.left_out}
         entry = {"format": FORMAT, "version": VERSION, "request": path.stem, "reply": stored}
         try:
             private_folder(self.folder)

@@ -6,7 +6,6 @@ background while the game continues.
 
 from __future__ import annotations
 
-import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -24,9 +23,8 @@ from iglu_marl.agents.llm.reading import Unreadable, clip
 from iglu_marl.agents.llm.schemas import SCHEMAS
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.stats import Stats, Transcript
-from iglu_marl.core.dialogue import Codec
 
-GIVE_UP_AFTER = 5  # failed requests in a row
+GIVE_UP_AFTER = 5  # failures of the service in a row
 _ECHO = 2000  # characters of an unreadable reply that the repeated request shows
 
 Decision = Generator[ChatRequest, Reply, Any]
@@ -57,43 +55,36 @@ class ModelClient:
         self.role, self.settings = role, settings
         self.answers = answers or ("json" if settings.structured else "lines")
         self.prompts = Prompts(role.value, settings.prompts)
-        self._own = backend
-        self._borrowed: Backend | None = None
-        self._transcript = (
-            Transcript(settings.transcript, settings.key_variable) if settings.transcript else None
-        )
+        self.part = self.prompts.fill
+        self._backend, self._is_own = backend, backend is not None
+        self._transcript = Transcript(settings.transcript) if settings.transcript else None
         if answers is None and not self.backend.sees_pictures and settings.pictures:
             raise AgentError(f"pictures is True, but {self.backend!r} reads text only; expected False")
-        self.stats, self.total = Stats(), Stats()
         self.episode = -1
         self.begin(None)
 
     @property
     def backend(self) -> Backend:
         """The source of replies."""
-        if self._own is not None:
-            return self._own
-        if self._borrowed is None:
-            self._borrowed = acquire_backend(self.settings)
-        return self._borrowed
+        if self._backend is None:
+            self._backend = acquire_backend(self.settings)
+        return self._backend
 
     def begin(self, seed: int | None) -> None:
         """Start an episode; all sampling follows from the seed."""
         self.seed = seed
-        self.total.add(self.stats)
         self.stats = Stats()
         self.episode += 1
         self.dialogue: list[Utterance] = []
         self.problem = ""  # why the last reply could not be used
-        self.remark = ""  # how the last reply was changed before it was used
         self.fault: ServiceError | None = None  # first failure of the service in this episode
         self._rng = np.random.default_rng(seed)
         self._in_a_row = 0
 
     def close(self) -> None:
         """Release the backend."""
-        if self._borrowed is not None:
-            self._borrowed = None
+        if self._backend is not None and not self._is_own:
+            self._backend = None
             release_backend(self.settings)
 
     def ask(
@@ -116,30 +107,27 @@ class ModelClient:
             self.stats.no_ops += 1
             return None
         chat = messages = self._fit_chat(compose)
-        self.remark = ""
         for attempt in range(1, self.settings.attempts + 1):
             schema = SCHEMAS[self.role] if self.settings.structured else None
             request = ChatRequest(messages, int(self._rng.integers(2**31)), schema)
             reply = yield request
             self.stats.count(reply, self.settings.cost(reply.prompt_tokens, reply.completion_tokens))
+            result, self.problem = None, ""
+            try:
+                if reply.failure is None:
+                    result = read(reply.text)
+            except Unreadable as problem:
+                self.problem = self._problem_text(str(problem), reply)
+            self._note(attempt, request, reply)
             if reply.failure is not None:
-                self._note(attempt, request, reply, "")
                 self._failed(reply, reply.failure)
                 break
             self._in_a_row = 0
-            try:
-                result = read(reply.text)
-            except Unreadable as problem:
-                self.problem = self._problem_text(str(problem), reply)
-                self.stats.parse_failures += 1
-                self.stats.failures["unreadable"] += 1
-                self._note(attempt, request, reply, self.problem)
-                again = self.prompts.fill("again", problem=self.problem).strip()
-                messages = (*chat, Message("assistant", reply.text[-_ECHO:]), Message("user", again))
-                continue
-            self.problem = ""
-            self._note(attempt, request, reply, "")
-            return result
+            if not self.problem:
+                return result
+            self.stats.failures["unreadable"] += 1
+            again = self.part("again", problem=self.problem).strip()
+            messages = (*chat, Message("assistant", reply.text[-_ECHO:]), Message("user", again))
         self.stats.no_ops += 1
         return None
 
@@ -158,13 +146,9 @@ class ModelClient:
             raise ServiceRefusedError(text)
         if failure.is_of_model:
             self.problem = self._problem_text(f"it was {failure}", reply)
-        elif self.fault is None:
-            self.fault = ServiceError(text)
-        if failure in (RequestFailure.OVER_BUDGET, RequestFailure.EMPTY, RequestFailure.FILTERED):
-            return  # another chat may succeed
-        self._in_a_row += 1
-        if self._in_a_row == GIVE_UP_AFTER:
-            self.stats.gave_up += 1
+        else:
+            self.fault = self.fault or ServiceError(text)
+            self._in_a_row += 1
 
     def _fit_chat(self, compose: Callable[[Sequence[Utterance]], tuple[Message, ...]]) -> tuple[Message, ...]:
         """Return the chat with as much of the newest dialogue as fits into the context."""
@@ -175,63 +159,25 @@ class ModelClient:
                 return messages
             said = said[(len(said) + 3) // 4 :]
 
-    def _note(self, attempt: int, request: ChatRequest, reply: Reply, problem: str) -> None:
+    def _note(self, attempt: int, request: ChatRequest, reply: Reply) -> None:
         if self._transcript is not None:
             about = {"role": self.role.value, "episode": self.episode, "game": self.seed, "attempt": attempt}
-            self._transcript.note(about, request, reply, problem)
-
-    def part(self, section: str, **values: object) -> str:
-        """Return a section of the prompts, filled in."""
-        return self.prompts.fill(section, **values)
+            self._transcript.note(about, request, reply, self.problem)
 
     def note_section(self) -> str:
-        """Return the section on the problem or the change of the last reply, "" if there was none."""
-        if self.problem:
-            return self.part("note", problem=self.problem)
-        return self.part("remark", remark=self.remark) if self.remark else ""
+        """Return the section on the problem of the last reply, "" if there was none."""
+        return self.part("note", problem=self.problem) if self.problem else ""
 
     def clip_message(self, text: str, limit: int) -> str:
-        """Clip a message to the limit of the game; the next request shows the clipped text."""
-        short = clip(text, limit)
-        if short != text:
-            self.stats.clipped += 1
-            self.remark = (
-                f"Your last message had {len(text)} characters, {limit} are allowed. It was clipped to: "
-            )
-            self.remark += json.dumps(short, ensure_ascii=False)
-        return short
+        """Clip a message to the limit of the game; the dialogue shows it clipped."""
+        self.stats.clipped += len(text) > limit
+        return clip(text, limit)
 
     def dialogue_section(self, said: Sequence[Utterance], done: Mapping[int, str] | None = None) -> str:
         """Return the dialogue as data. done: number of a message in the dialogue -> what was built for it."""
         first = len(self.dialogue) - len(said)
         of_shown = {number - first: text for number, text in (done or {}).items()}
         return self.part("dialogue", lines=quote_dialogue(said, of_shown))
-
-    def vocabulary_section(self, codec: Codec | None) -> str:
-        """Return the section on the vocabulary of token chat, "" for text chat."""
-        if codec is None:
-            return ""
-        if codec.name == "symbols":
-            return self.part("symbols", words=f"{codec.decode([1])} to {codec.decode([codec.size - 1])}")
-        words = [codec.decode([token]) for token in range(1, codec.size)]
-        return self.part("words", words=" ".join(word for word in words if "<" not in word))
-
-
-def words_outside(codec: Codec, text: str) -> list[str]:
-    """Return the words of a text that are not in a vocabulary."""
-
-    def bare(word: str) -> str:
-        return "".join(letter for letter in word.lower() if letter.isalnum())
-
-    return [word for word in text.split() if bare(word) != bare(codec.decode(codec.encode(word)))]
-
-
-def check_vocabulary(codec: Codec, text: str, limit: int) -> None:
-    """Raise `Unreadable` if a text has unknown words or more than `limit` tokens."""
-    if odd := words_outside(codec, text):
-        raise Unreadable(f"the vocabulary has no word {odd[0][:40]!r}")
-    if (count := len(codec.encode(text))) > limit:
-        raise Unreadable(f"it has {count} words, expected at most {limit}")
 
 
 def _in_background(work: Callable[[], Result]) -> Future[Result]:
@@ -280,14 +226,6 @@ class Decider(ABC):
     def stats(self) -> Stats:
         """Counts of the current episode."""
         return self.client.stats
-
-    @property
-    def total(self) -> Stats:
-        """Counts of all episodes."""
-        found = Stats()
-        found.add(self.client.total)
-        found.add(self.client.stats)
-        return found
 
     @property
     def fault(self) -> ServiceError | None:

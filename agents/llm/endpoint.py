@@ -47,10 +47,10 @@ class EndpointBackend:
 
     def __init__(self, settings: LLMSettings, *, sleep: Callable[[float], None] = time.sleep) -> None:
         with extra("endpoint"):
-            import openai  # noqa: F401
+            import openai
         if not settings.endpoint:
             raise ConfigError("endpoint is empty, expected the base address of a server")
-        self.settings = settings
+        self.settings, self.sees_pictures = settings, settings.pictures
         self.budget = Budget(settings)
         self._slots = threading.BoundedSemaphore(settings.concurrency)
         self._cache = (
@@ -60,17 +60,20 @@ class EndpointBackend:
         self._rng = np.random.default_rng()  # for waiting times, which do not affect results
         self._answered = False  # whether any request has succeeded
         self._left_out: frozenset[str] = frozenset()  # optional parameters that the server rejects
-        self._client: Any = None
-        self._lock = threading.Lock()
         settings.request_headers()  # raises if the key must not be sent
+        self._client = openai.AsyncOpenAI(
+            api_key="none",
+            base_url=settings.base_url,
+            default_query=settings.query,
+            max_retries=0,
+            timeout=openai.Timeout(settings.timeout_s, connect=CONNECT_TIMEOUT_S),
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False, event_hooks={"response": [_limit_size]}
+            ),
+        )
 
     def __repr__(self) -> str:
         return f"EndpointBackend({self.settings.model!r} at {self.settings.endpoint!r})"
-
-    @property
-    def sees_pictures(self) -> bool:
-        """Whether the settings say that the model reads pictures."""
-        return self.settings.pictures
 
     def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
         """Return a reply for each request. Several threads may call it at once."""
@@ -90,11 +93,8 @@ class EndpointBackend:
         return TokenCount(prompt, self.settings.max_reply_tokens)
 
     def close(self) -> None:
-        """Close the connections."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            asyncio.run_coroutine_threadsafe(client.close(), _event_loop())
+        """Close the connections. Nothing more can be sent."""
+        asyncio.run_coroutine_threadsafe(self._client.close(), _event_loop())
 
     def _complete_one(self, request: ChatRequest) -> Reply:
         body = self._body(request)
@@ -130,7 +130,7 @@ class EndpointBackend:
         return {name: value for name, value in {**body, **settings.extra}.items() if value is not None}
 
     def _send_with_retries(self, request: ChatRequest, body: dict[str, Any]) -> Reply:
-        """Send a request until it is answered or fails finally. Each attempt has its own reservation."""
+        """Send a request until it is answered or fails. Each attempt has its own reservation."""
         most, total, sent, retries = self.tokens_bound(request), TokenCount(), 0, 0
         left_out = self._left_out
         while True:
@@ -154,16 +154,11 @@ class EndpointBackend:
             backoff_s = min(BACKOFF_S * 2**retries * float(self._rng.uniform(0.5, 1.5)), MAX_WAIT_S)
             wait_s = attempt.retry_after_s or backoff_s
             may_pass = attempt.is_transient and retries < self.settings.retries and wait_s <= MAX_WAIT_S
-            if not may_pass or self._client is None:
+            if not may_pass or self._client.is_closed():
                 named = tuple(sorted(left_out & set(body) - {"max_tokens"}))
                 prompt, completion = total
-                return dataclasses.replace(
-                    attempt.reply,
-                    prompt_tokens=prompt,
-                    completion_tokens=completion,
-                    sent=sent,
-                    left_out=named,
-                )
+                counts: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": completion}
+                return dataclasses.replace(attempt.reply, **counts, sent=sent, left_out=named)
             self._sleep(wait_s)
             retries += 1
 
@@ -177,32 +172,13 @@ class EndpointBackend:
             return _failure_of(error, self.settings.timeout_s)
         return Judge(self.settings, self._answered).attempt(answer, body)
 
-    def _open(self) -> Any:
-        """Return the client, which is made at the first request."""
-        import openai
-
-        settings = self.settings
-        with self._lock:
-            if self._client is None:
-                self._client = openai.AsyncOpenAI(
-                    api_key="none",
-                    base_url=settings.base_url,
-                    default_query=settings.query,
-                    max_retries=0,
-                    timeout=openai.Timeout(settings.timeout_s, connect=CONNECT_TIMEOUT_S),
-                    http_client=openai.DefaultAsyncHttpxClient(
-                        follow_redirects=False, event_hooks={"response": [_limit_size]}
-                    ),
-                )
-            return self._client
-
     async def _exchange(self, body: dict[str, Any], headers: Mapping[str, str]) -> Answer:
         """Send a request, and return the answer, which some servers do not stream."""
         import openai
 
         unset = dict.fromkeys(("Authorization", "OpenAI-Organization", "OpenAI-Project"), openai.Omit())
         try:
-            stream: Any = await self._open().post(
+            stream: Any = await self._client.post(
                 COMPLETIONS,
                 body={**body, "stream": True},
                 cast_to=object,
@@ -229,7 +205,7 @@ class EndpointBackend:
 
 
 def _event_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop in which all clients of this process send; it runs in a thread of its own."""
+    """Return the event loop of all clients of this process; it runs in a thread of its own."""
     with _starting:
         return _started_loop()
 
@@ -284,8 +260,6 @@ def _failure_of(error: Exception, timeout_s: float) -> Attempt:
             f"needs a longer timeout_s ({PREFIX}TIMEOUT_S)"
         )
         return Attempt(Reply("", kinds.TIMEOUT, detail))
-    if isinstance(error, (ValueError, RecursionError)):
-        return Attempt(Reply("", kinds.NOT_JSON, f"a part of the stream: {name}"))
-    if isinstance(error, (TypeError, AttributeError, LookupError)):
+    if isinstance(error, (ValueError, RecursionError, TypeError, AttributeError, LookupError)):
         return Attempt(Reply("", kinds.WRONG_SHAPE, "expected choices[0].delta.content in the stream"))
     return Attempt(Reply("", kinds.BROKEN_OFF, name), is_transient=True)

@@ -62,7 +62,6 @@ class RequestFailure(str, Enum):
     UNSUITABLE = "unsuitable settings"
     REDIRECTED = "redirected"
     TOO_LARGE = "reply too large"
-    NOT_JSON = "not JSON"
     WRONG_SHAPE = "wrong shape"
     FILTERED = "filtered"
     DECLINED = "declined"
@@ -77,21 +76,14 @@ class RequestFailure(str, Enum):
     @property
     def is_final(self) -> bool:
         """Whether every further request would fail in the same way."""
-        kind = RequestFailure
         return self in (
-            kind.REFUSED,
-            kind.NO_CREDIT,
-            kind.NOT_FOUND,
-            kind.REDIRECTED,
-            kind.UNSUITABLE,
-            kind.TOO_LONG,
-        )
+            "key refused", "no credit", "not found", "redirected", "unsuitable settings", "prompt too long"
+        )  # fmt: skip
 
     @property
     def is_of_model(self) -> bool:
         """Whether the model is responsible; otherwise the service is."""
-        kind = RequestFailure
-        return self in (kind.FILTERED, kind.DECLINED, kind.INVALID, kind.EMPTY)
+        return self in ("filtered", "declined", "invalid", "empty")
 
 
 @dataclass(frozen=True)

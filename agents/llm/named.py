@@ -16,7 +16,7 @@ _NAME = re.compile(r"llm:(?P<model>[^@].*?)(?:@(?P<endpoint>https?://.+|local))?
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A maker of agents of the class `agent` with their own model and, optionally, endpoint ("" = local) or view.
+    """A maker of agents of the class `agent` with a model and, optionally, endpoint ("" = local).
 
     All other settings come from the environment variables. The key of the endpoint in these variables is sent to no
     other endpoint: the key for host.example is `IGLU_MARL_LLM_KEY_AT_HOST_EXAMPLE`.
@@ -27,7 +27,6 @@ class NamedModel:
     agent: Any
     model: str
     endpoint: str | None
-    view: str = ""
 
     @classmethod
     def of(cls, name: str, agent: Any) -> NamedModel:
@@ -40,7 +39,7 @@ class NamedModel:
 
     def settings(self) -> LLMSettings:
         """Return the settings. Raises `ConfigError` for an invalid endpoint."""
-        own_values = {"model": self.model or None, "endpoint": self.endpoint, "view": self.view or None}
+        own_values = {"model": self.model or None, "endpoint": self.endpoint}
         given: dict[str, Any] = {name: value for name, value in own_values.items() if value is not None}
         found = LLMSettings.from_environment(**given)
         usual = os.environ.get(f"{PREFIX}ENDPOINT")

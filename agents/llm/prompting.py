@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 
-from iglu_marl import ConfigError, DataError, Utterance
+from iglu_marl import ConfigError, Utterance
 from iglu_marl.core.parsing import MIB, decoded, read_file
 from iglu_marl.core.text import strip_control
 
@@ -28,36 +28,35 @@ class Prompts:
         folder: may have a file `architect.txt` or `builder.txt`, whose sections replace those of the package.
 
     Raises:
-        ConfigError: for a file that cannot be read, an unknown section, or an unknown `$name`.
+        ConfigError: for an unknown section, or an unknown `$name`.
+        DataError: for a file that cannot be read.
 
     """
 
     def __init__(self, role: str, folder: str | Path = "") -> None:
         packaged = resources.files("iglu_marl.agents.llm").joinpath("prompts", f"{role}.txt")
         self._sections = _sections(packaged.read_text(encoding="utf-8"))
-        self._place = "the prompts of the package"
-        if not folder:
-            return
         path = Path(folder) / f"{role}.txt"
-        if not Path(folder).is_dir():
+        if folder and not Path(folder).is_dir():
             raise ConfigError(f"prompts is {str(folder)!r}, expected a folder with {role}.txt")
-        if not path.exists():
-            return  # the folder replaces only the other role's prompts
-        try:
+        if folder and path.exists():  # a folder may replace only the other role's prompts
             own = _sections(decoded(read_file(path, MIB), f"{path}"))
-        except DataError as error:
-            raise ConfigError(f"{error}") from None
-        for name, text in own.items():
-            if name not in self._sections:
-                raise ConfigError(f"{path} has a section [[{name}]], expected: {', '.join(self._sections)}")
-            known = _names(self._sections[name])
-            if odd := [part for part in _names(text) if part not in known]:
-                shown = ", ".join(f"${part}" for part in known) or "none"
-                raise ConfigError(f"{path}, section [[{name}]], has ${odd[0]}, expected of these: {shown}")
-        if not own:
-            raise ConfigError(f"{path} has no section, expected lines such as [[system]]")
-        self._sections |= own
-        self._place = str(path)
+            if not own:
+                raise ConfigError(f"{path} has no section, expected lines such as [[system]]")
+            for name, text in own.items():
+                if name not in self._sections:
+                    known = ", ".join(self._sections)
+                    raise ConfigError(f"{path} has a section [[{name}]], expected: {known}")
+                values = dict.fromkeys(re.findall(r"\$\{?(\w+)", self._sections[name]), "")
+                try:
+                    string.Template(text).substitute(values)
+                except (KeyError, ValueError) as error:
+                    shown = ", ".join(f"${part}" for part in values) or "none"
+                    raise ConfigError(
+                        f"{path}, section [[{name}]]: {error} is no placeholder, expected of these: {shown}; $$ is a "
+                        "dollar sign"
+                    ) from None
+            self._sections |= own
 
     def fill(self, section: str, **values: object) -> str:
         """Return a section with its placeholders filled in; values are inserted verbatim."""
@@ -68,26 +67,10 @@ class Prompts:
         """Digest of all sections: 12 hexadecimal digits."""
         return hashlib.blake2b(json.dumps(self._sections).encode(), digest_size=6).hexdigest()
 
-    def __repr__(self) -> str:
-        return f"Prompts({self._place})"
-
 
 def _sections(text: str) -> dict[str, str]:
     parts = _SECTION.split(text)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def _names(text: str) -> list[str]:
-    found = []
-    for match in string.Template.pattern.finditer(text):
-        if match["invalid"] is not None:
-            raise ConfigError(
-                f"a prompt has a lone $ before {text[match.end() : match.end() + 20]!r}; write $$"
-            )
-        name = match["named"] or match["braced"]
-        if name and name not in found:
-            found.append(name)
-    return found
 
 
 def quoted(text: str) -> str:
@@ -106,8 +89,3 @@ def quote_dialogue(utterances: Iterable[Utterance], done: Mapping[int, str] | No
         speaker = said.role.value if said.number is None else f"{said.role.value} {said.number}"
         lines.append(f'{{"speaker": "{speaker}", "text": {quoted(said.text)}{came}}}')
     return "\n".join(lines) or "(nothing has been said)"
-
-
-def joined(values: Mapping[str, object]) -> str:
-    """Format a mapping as `a 1, b 2`."""
-    return ", ".join(f"{name} {value}" for name, value in values.items())

@@ -19,8 +19,6 @@ _OPENINGS = 500  # JSON candidates that are tried
 _THOUGHT = re.compile(
     r"(?i:</?(?:seed:)?(?:think|thinking|thought|reasoning)>)|\[/?THINK\]|◁/?think▷|<\|(?:begin|end)_of_thought\|>"
 )
-_CHANNEL = re.compile(r"\A(?:analysis|commentary)(?=[A-Z{\"'])")  # the server removed the channel marks
-_BARE_FINAL = re.compile(r".*assistant\s*final", re.DOTALL)
 _CHANNEL = re.compile(r"<\|(?:start|channel|constrain|message|end|return|call)\|>")
 _FINAL = re.compile(
     r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
@@ -263,18 +261,6 @@ def _read_edit(entry: Any, number: int) -> Edit:
         raise Unreadable(
             f'edit {number} has "action": {_abbreviate(entry.get("action"))}, expected "place" or "remove"'
         )
-    cell = _read_cell(entry, number)
-    if action == "remove":
-        return Edit(*cell, 0)
-    color = _lower(entry.get("color"))
-    if color not in COLOR_NAMES[1:]:
-        shown = _abbreviate(entry.get("color"))
-        raise Unreadable(f'edit {number} has "color": {shown}, expected one of {", ".join(COLOR_NAMES[1:])}')
-    return Edit(*cell, COLOR_NAMES.index(color))
-
-
-def _read_cell(entry: dict[str, Any], number: int) -> Cell:
-    """Return the cell of an edit, given by east, north and height."""
     east, north, height = (_read_integer(entry.get(axis), number, axis) for axis in _AXES)
     cell = (east, height - 2, -north)
     if not in_zone(*cell):
@@ -283,7 +269,13 @@ def _read_cell(entry: dict[str, Any], number: int) -> Cell:
             f"edit {number} lies outside the building zone ({place}); "
             "expected east and north in -5..5, height in 1..9"
         )
-    return cell
+    if action == "remove":
+        return Edit(*cell, 0)
+    color = _lower(entry.get("color"))
+    if color not in COLOR_NAMES[1:]:
+        shown = _abbreviate(entry.get("color"))
+        raise Unreadable(f'edit {number} has "color": {shown}, expected one of {", ".join(COLOR_NAMES[1:])}')
+    return Edit(*cell, COLOR_NAMES.index(color))
 
 
 def _lower(value: Any) -> str:

@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from iglu_marl import GameConfig, Pose, Role, Utterance
+from iglu_marl import AgentError, GameConfig, Pose, Role, Utterance
+from iglu_marl.agents.llm.prompting import Prompts
 from iglu_marl.agents.llm.world_text import describe_build, describe_pose, describe_sides
+from iglu_marl.agents.settings import Settings
 from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
+
+
+def check_text(game: Settings, who: str) -> Settings:
+    """Return the settings of a game. Raises `AgentError` for one with token chat."""
+    if game.tokens:
+        raise AgentError(f"{who}: the game has chat='tokens', expected chat='text'")
+    return game
 
 
 @dataclass(frozen=True)
 class TeamSeat:
-    """A place in a game: the speaker, all speakers, and for a team what its rules say."""
+    """A place in a game: the speaker, and for a team the agents and what its rules say."""
 
     me: Speaker
-    speakers: tuple[Speaker, ...] = PAIR
     agent: str = ""  # "builder_1"; "" in a game of two
     agents: tuple[str, ...] = ()
-    name: str = ""
-    names: str = ""
-    hearers: str = ""
-    parts: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)  # for the rules
     architects: int = 1
     sees_target: bool = False  # as a builder
 
     @classmethod
     def of(cls, config: GameConfig, agent: str) -> TeamSeat:
         """Return the seat of an agent ("builder_1") of a game."""
-        speakers = speakers_of(config.architects, config.builders)
-        me = speakers[config.agents.index(agent)]
+        me = speakers_of(config.architects, config.builders)[config.agents.index(agent)]
         if not config.is_team:
             return cls(me)
         parts = config.parts_of(agent)
-        return cls(
-            me,
-            speakers,
-            agent,
-            config.agents,
-            _named(agent),
-            ", ".join(map(_named, config.agents)),
-            ", ".join(map(_named, config.hearers_of(agent))) or "nobody",
-            ", ".join(part.replace(":", " ") for part in parts),
-            config.architects,
-            me[0] is Role.BUILDER and set(parts) != {"none"},
-        )
+        about = {
+            "name": _named(agent),
+            "names": ", ".join(map(_named, config.agents)),
+            "hearers": ", ".join(map(_named, config.hearers_of(agent))) or "nobody",
+            "parts": ", ".join(part.replace(":", " ") for part in parts),
+        }
+        sees_target = me[0] is Role.BUILDER and set(parts) != {"none"}
+        return cls(me, agent, config.agents, about, config.architects, sees_target)
 
     @property
     def made_for(self) -> dict[str, Any]:
@@ -65,13 +65,12 @@ class TeamSeat:
             return said.role is Role.ARCHITECT
         return (said.role, said.number) != self.me
 
-    def rules(self, client: Any) -> str:
+    def rules(self, prompts: Prompts) -> str:
         """Return the paragraph on the team, "" in a game of two."""
-        if not self.name:
+        if not self.agent:
             return ""
-        task = "" if self.architects else client.part("leads" if self.sees_target else "helps")
-        about = {"name": self.name, "names": self.names, "hearers": self.hearers, "parts": self.parts}
-        return "\n" + str(client.part("team", **about)) + task
+        task = "" if self.architects else prompts.fill("leads" if self.sees_target else "helps")
+        return f"\n{prompts.fill('team', **self.about)}{task}"
 
 
 ARCHITECT_SEAT, BUILDER_SEAT = (TeamSeat(me) for me in PAIR)

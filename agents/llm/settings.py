@@ -179,7 +179,7 @@ class LLMSettings:
         return dict(parse_qsl(urlsplit(self.endpoint).query))
 
     def request_headers(self) -> dict[str, str]:
-        """Return the headers of a request. Raises `ConfigError`, without the key, if it must not be sent."""
+        """Return the headers of a request. Raises `ConfigError` if the key must not be sent."""
         secrets, parts = self._secrets(), urlsplit(self.endpoint)
         for origin, secret in secrets.items():
             if not (secret.isascii() and secret.isprintable()) or secret.startswith("$") or " " in secret:
@@ -197,7 +197,7 @@ class LLMSettings:
         return headers
 
     def _secrets(self) -> dict[str, str]:
-        """Return the key, by its environment variable, and the headers that are environment variables."""
+        """Return the key and the headers that are secrets, by their variable or name."""
         secrets = {
             name: os.path.expandvars(text) for name, text in self.headers.items() if text.startswith("$")
         }
@@ -212,7 +212,7 @@ class LLMSettings:
         return text
 
     def describe(self) -> dict[str, Any]:
-        """Return the settings that determine the behaviour, JSON-ready; without time limits and budget."""
+        """Return the settings that determine the behaviour, JSON-ready."""
         names = (
             "model endpoint adapter dtype thinking temperature reply_tokens reasoning_tokens context_tokens "
             "structured view changes history attempts max_edits extra"

@@ -24,14 +24,11 @@ class Stats:
 
     requests: int = 0  # requested replies
     cache_hits: int = 0  # replies from the cache
-    sent: int = 0  # requests sent to a server, retries included
     retries: int = 0  # repeated attempts
     prompt_tokens: int = 0  # tokens sent, as counted against the budget
     completion_tokens: int = 0  # tokens received, as counted against the budget
     cost: float = 0.0  # in the unit of the prices
-    parse_failures: int = 0  # replies that could not be read
     no_ops: int = 0  # decisions without an effect because of failures
-    gave_up: int = 0  # episodes that stopped asking after too many failures in a row
     cut: int = 0  # replies that reached their length limit
     clipped: int = 0  # messages longer than the game allows
     failures: Counter[str] = field(default_factory=Counter)  # counts by `RequestFailure`, and "unreadable"
@@ -43,7 +40,6 @@ class Stats:
         """Count a reply."""
         self.requests += 1
         self.cache_hits += reply.cached
-        self.sent += reply.sent
         self.retries += max(0, reply.sent - 1)
         self.prompt_tokens += reply.prompt_tokens
         self.completion_tokens += reply.completion_tokens
@@ -59,11 +55,6 @@ class Stats:
         counts = {name: dict(sorted(found[name].items())) for name in ("failures", "left_out")}
         return {**found, "cost": round(self.cost, 9), **counts}
 
-    def add(self, other: Stats) -> None:
-        """Add the counts of `other`."""
-        for part in dataclasses.fields(self):
-            setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
-
 
 _writing = threading.Lock()
 
@@ -71,11 +62,11 @@ _writing = threading.Lock()
 class Transcript:
     """Append every chat and its reply to a file of JSON lines. Pictures are represented by their SHA-256.
 
-    secret: environment variable whose value is redacted. Raises `AgentError` if the file cannot be written.
+    Raises `AgentError` if the file cannot be written.
     """
 
-    def __init__(self, path: str | os.PathLike[str], secret: str) -> None:
-        self.path, self._secret = Path(path), secret
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
         self._write("")
 
     def note(self, about: Mapping[str, Any], request: ChatRequest, reply: Reply, problem: str) -> None:
@@ -88,11 +79,7 @@ class Transcript:
         failure = None if reply.failure is None else reply.failure.value
         answer = {**dataclasses.asdict(reply), "failure": failure}
         line = {**about, "seed": request.seed, "messages": messages, "reply": answer, "problem": problem}
-        text = json.dumps(line, ensure_ascii=False)
-        secret = os.environ.get(self._secret, "").strip()
-        if len(secret) >= 4:
-            text = text.replace(secret, "[key]").replace(json.dumps(secret)[1:-1], "[key]")
-        self._write(text + "\n")
+        self._write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def _write(self, text: str) -> None:
         try:

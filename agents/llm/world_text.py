@@ -142,6 +142,7 @@ def describe_build(grid: Grid, view: str) -> str:
     return coordinates_text(grid) if view == "coordinates" else layers_text(grid)
 
 
-def inventory_counts(inventory: Iterable[float]) -> dict[str, int]:
-    """Return the numbers of blocks left, by colour name."""
-    return {name: int(count) for name, count in zip(COLOR_NAMES[1:], inventory, strict=True)}
+def inventory_text(inventory: Iterable[float]) -> str:
+    """List the numbers of blocks left: `blue 20, yellow 0, …`."""
+    counts = zip(COLOR_NAMES[1:], inventory, strict=True)
+    return ", ".join(f"{name} {int(count)}" for name, count in counts)

@@ -181,7 +181,7 @@ _TEAM_COLUMNS = (
 )
 _MODEL_COLUMNS = (
     *("architect", "builder", "role", "games", "requests", "cache_hits", "retries", "prompt_tokens"),
-    *("completion_tokens", "cost", "no_ops", "gave_up", "cut", "clipped", "failures", "left_out"),
+    *("completion_tokens", "cost", "no_ops", "cut", "clipped", "failures", "left_out"),
 )
 
 
@@ -204,7 +204,7 @@ def model_lines(models: Iterable[dict[str, Any]]) -> list[str]:
     """Return a line per language model with its requests and failures."""
     return [
         f"{entry['role']} of {entry['architect']} + {entry['builder']}: {entry['requests']} requests; failures: "
-        f"{by_kind(entry['failures'])}; {entry['gave_up']} gave up, {entry['clipped']} clipped, {entry['cut']} cut"
+        f"{by_kind(entry['failures'])}; {entry['clipped']} clipped, {entry['cut']} cut"
         for entry in models
     ]
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from iglu_marl.agents.llm.backends import acquire_backend, release_backend
-from iglu_marl.agents.llm.messages import ChatRequest, Message
+from iglu_marl.agents.llm.builder import LLMBuilder
+from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.stats import Stats
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
@@ -63,16 +64,19 @@ def check_model(
     """
     check_option("role", role, COUNTS)
     began, stats, count = time.monotonic(), Stats(), count or COUNTS[role]
-    at_once = settings.concurrency if settings.endpoint else 1
     requests = list(_requests(count, seed)) if role == "builder" else []
-    with _player(settings, stats) as play:
+    play = partial(_play, acquire_backend(settings), settings, stats)
 
-        def work(number: int) -> Any:
-            if requests:
-                return _built(requests[number], number, settings, play)
-            return _described(seed + number, settings, play)
+    def work(number: int) -> Any:
+        if requests:
+            return _built(requests[number], number, settings, play)
+        return _described(seed + number, settings, play)
 
+    try:
+        at_once = LLMBuilder.games_at_once(settings)
         results = [result for _, result in sorted(do_jobs(each(work), range(count), concurrency=at_once))]
+    finally:
+        release_backend(settings)
     played = [number for number, result in enumerate(results) if result is not None]
     if requests:
         grammar = AgentPredictor(ScriptedBuilder.for_env)
@@ -121,27 +125,20 @@ def _shares(outcomes: list[Outcome]) -> dict[str, float]:
     return {name: counts[name] / max(1, len(outcomes)) for name in OUTCOMES}  # type: ignore[index]
 
 
-@contextmanager
-def _player(settings: LLMSettings, stats: Stats) -> Iterator[Play]:
-    """Yield a function that plays a game of a seed and a task, and returns False if the service spoilt it."""
-    backend = acquire_backend(settings)
-
-    def play(game: TextGame, seed: int, task: Task | None) -> bool:
-        chat, done = game.reset(seed, task), False
-        while not done:
-            (reply,) = backend.complete([ChatRequest(tuple(map(Message.of_chat, chat)), seed)])
-            stats.count(reply, settings.cost(reply.prompt_tokens, reply.completion_tokens))
-            if reply.failure is not None and reply.failure.is_final:
-                raise ServiceRefusedError(f"{backend!r}: {reply.failure}. {reply.detail}")
-            if reply.failure is not None and not reply.failure.is_of_model:
-                return False
-            chat, _, done, _ = game.step(reply.text)
-        return True
-
-    try:
-        yield play
-    finally:
-        release_backend(settings)
+def _play(
+    backend: Backend, settings: LLMSettings, stats: Stats, game: TextGame, seed: int, task: Task | None
+) -> bool:
+    """Play a game of a seed and a task, and return False if the service spoilt it."""
+    chat, done = game.reset(seed, task), False
+    while not done:
+        (reply,) = backend.complete([ChatRequest(tuple(map(Message.of_chat, chat)), seed)])
+        stats.count(reply, settings.cost(reply.prompt_tokens, reply.completion_tokens))
+        if reply.failure is not None and reply.failure.is_final:
+            raise ServiceRefusedError(f"{backend!r}: {reply.failure}. {reply.detail}")
+        if reply.failure is not None and not reply.failure.is_of_model:
+            return False
+        chat, _, done, _ = game.step(reply.text)
+    return True
 
 
 def _requests(count: int, seed: int) -> Iterator[InstructedRound]:
@@ -169,13 +166,9 @@ def _without_color(rng: np.random.Generator) -> InstructedRound:
 def _built(request: InstructedRound, number: int, settings: LLMSettings, play: Play) -> Outcome | None:
     """Return the outcome of a request, None if the service spoilt it."""
     partner = Rounds([request], "none")
-    form = "json" if settings.structured else "lines"
-    shown: dict[str, Any] = {
-        "view": settings.view,
-        "prompts": settings.prompts,
-        "max_edits": settings.max_edits,
-    }
-    game = TextGame(partner=partner, answers=form, max_replies=_REPLIES, **shown)
+    shown: dict[str, Any] = {name: getattr(settings, name) for name in ("view", "prompts", "max_edits")}
+    shown["answers"] = "json" if settings.structured else "lines"
+    game = TextGame(partner=partner, max_replies=_REPLIES, **shown)
     if not play(game, number, partner.task):
         return None
     needed, asked = request.ask == "needed", game.counts["questions"] > 0

@@ -230,7 +230,6 @@ class TextGame:
         text, seat, before = _reply_text(reply), self._seats[self._next], self.score
         client, role = seat.client, seat.role
         cost, said, made, problem = 0.0, "", 0, ""
-        client.remark = ""
         try:
             said, made = (self._apply_message if role is Role.ARCHITECT else self._apply_order)(seat, text)
         except Unreadable as reason:
@@ -330,15 +329,12 @@ class TextGame:
         said = client.dialogue[-client.settings.history :]
         seen = {"grid": self.grid, **seat.target(self.target)}
         if seat.role is Role.ARCHITECT:
-            changes = self.show_changes
-            return architect_chat(
-                client,
-                said,
-                seen,
-                limit=f"{MESSAGE_LENGTH} characters",
-                show_changes=changes,
-                seat=seat.place,
-            )
+            shown: dict[str, Any] = {
+                "limit": MESSAGE_LENGTH,
+                "show_changes": self.show_changes,
+                "seat": seat.place,
+            }
+            return architect_chat(client, said, seen, **shown)
         seen |= {"agentPos": self.pose, "inventory": seat.stock - seat.used}
         if self.view == "own":
             from iglu_marl.rendering.painter import Painter

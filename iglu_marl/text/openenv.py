@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from iglu_marl.agents.llm.schemas import EDIT_SCHEMA
 from iglu_marl.text.game import ChatMessage, TextGame
@@ -18,25 +18,10 @@ from iglu_marl.text.game import ChatMessage, TextGame
 SESSIONS = 64  # maximal number of games at once
 
 
-def _property_schema(name: str) -> Any:
-    """Return the schema of a property of an edit, for clients; the game itself checks the values."""
-    return {key: value for key, value in EDIT_SCHEMA["properties"][name].items() if key != "type"}
-
-
-class EditAction(BaseModel):
-    """A block to place or remove."""
-
-    action: str = Field(json_schema_extra=_property_schema("action"))
-    color: str | None = Field(None, json_schema_extra=_property_schema("color"))
-    east: int = Field(json_schema_extra=_property_schema("east"))
-    north: int = Field(json_schema_extra=_property_schema("north"))
-    height: int = Field(json_schema_extra=_property_schema("height"))
-
-
 class BuilderAction(Action):
-    """A builder's reply. Of an architect, only `say` counts, where the model plays both."""
+    """A builder's reply; the game checks its edits. An architect, in "both", only says."""
 
-    edits: list[EditAction] = Field(default_factory=list)
+    edits: list[dict[str, Any]] = Field(default_factory=list, json_schema_extra={"items": EDIT_SCHEMA})
     say: str = Field("", description="a short message to the others")
 
 

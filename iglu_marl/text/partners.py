@@ -30,7 +30,7 @@ FREE: dict[str, Any] = {  # the game of a builder who flies, as long as it takes
 
 @lru_cache(maxsize=1)
 def _pair_env() -> Any:
-    """Return an environment from which agents read the settings of the game; it is never stepped."""
+    """Return an environment for the settings that agents read; it is never stepped."""
     return raw_env(GameConfig(**FREE))
 
 

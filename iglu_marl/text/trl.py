@@ -53,7 +53,7 @@ class _Environment:
         return messages
 
     def _own_turn(self, messages: list[ChatMessage]) -> str:
-        """Let the other model reply until it is the own turn, and return the newest part of the own chat."""
+        """Let the other model reply until the own turn, and return the newest part of the own chat."""
         while self._other is not None and not self._over and self._game.turn is not self._role:
             self._others_chat += messages
             reply = self._other(self._others_chat)

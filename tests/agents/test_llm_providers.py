@@ -250,7 +250,7 @@ STREAMS = {
     "broken off": (says(HI), RequestFailure.BROKEN_OFF, 2),
     "nothing": (says(), RequestFailure.BROKEN_OFF, 2),
     "a comment": (says(": wait"), RequestFailure.BROKEN_OFF, 2),
-    "not JSON": (says(HI, "data: {'a'", DONE), RequestFailure.NOT_JSON, 1),
+    "not JSON": (says(HI, "data: {'a'", DONE), RequestFailure.WRONG_SHAPE, 1),
     "a number": (says("data: 3", DONE), RequestFailure.WRONG_SHAPE, 1),
     "a list": (says([HI], DONE), RequestFailure.WRONG_SHAPE, 1),
     "an odd delta": (says({"choices": [{"delta": 3}]}, DONE), RequestFailure.WRONG_SHAPE, 1),
