@@ -219,9 +219,8 @@ def _scheduled(level: Level, split: SplitName, seed: int, episodes: int) -> list
     Over repeated tasks, a control gets each of the other tasks in turn, and every other time dark pictures.
     """
     if level.is_repeated:
-        blocks = strangers.blocks_of(kind_of(level.name), split, -(-episodes // strangers.GAMES))
-        own = [strangers.TASKS[number] for number in blocks[:episodes]]
-        return [Scheduled(number, task, task) for number, task in enumerate(own)]
+        tasks = strangers.tasks_of(-(-episodes // strangers.GAMES))[:episodes]
+        return [Scheduled(number, task, task) for number, task in enumerate(tasks)]
     tasks = some_of(level.tasks(split), episodes)
     rest = others(tasks)
     first = np.random.default_rng(seed).integers([len(part) for part in rest])
