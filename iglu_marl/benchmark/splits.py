@@ -19,17 +19,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.arguments import as_count, as_rng
+from iglu_marl.core.arguments import as_rng
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.grid import Cell, canonical
-from iglu_marl.core.pose import Pose, TeamPose
+from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.selection import digest
 from iglu_marl.language import At, Build, CellEdit, Instruction, Shape, render
 from iglu_marl.language.meaning.blocks import MAX_WORDS, EditKind
-from iglu_marl.language.meaning.shapes import Direction
+from iglu_marl.language.meaning.shapes import COMPASS
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
 from iglu_marl.tasks.source import FiniteSource
 
@@ -275,9 +275,6 @@ class Structures(Content):
     distance: int = 4
     colors: int = 3
 
-    def __post_init__(self) -> None:
-        as_count("least", self.least, 1, self._source.largest)
-
     @property
     def _source(self) -> RandomTasks:
         return RandomTasks(self.most, self.levels, max_dist=self.distance, num_colors=self.colors)
@@ -289,9 +286,6 @@ class Structures(Content):
             task = source.sample(rng)
             if task.target_size >= self.least:
                 return task
-
-
-_WAYS = ("north", "east", "south", "west")
 
 
 @dataclass(frozen=True)
@@ -314,16 +308,17 @@ class Shapes(Content):
             return task.replace(dialog=described([build], wording))
 
     def _shape(self, rng: np.random.Generator) -> Shape:
-        kind = ("row", "tower", "wall", "square")[int(rng.integers(4))]
+        kind = int(rng.integers(4))
         way = int(rng.integers(4))
-        side = Direction(_WAYS[(way + (1 if rng.random() < 0.5 else 3)) % 4])
+        side = (way + (1 if rng.random() < 0.5 else 3)) % 4
         length = int(rng.integers(2, self.longest + 1))
-        return {
-            "row": lambda: Shape("row", (length,), (Direction(_WAYS[way]),)),  # type: ignore[arg-type]
-            "tower": lambda: Shape("tower", (min(length, 4),)),  # type: ignore[arg-type]
-            "wall": lambda: Shape("wall", (min(length, 4), 2), (Direction(_WAYS[way]),)),  # type: ignore[arg-type]
-            "square": lambda: Shape("square", (min(length, 3),), (Direction(_WAYS[way]), side)),  # type: ignore[arg-type]
-        }[kind]()
+        name, sizes, ways = (
+            ("row", (length,), (way,)),
+            ("tower", (min(length, 4),), ()),
+            ("wall", (min(length, 4), 2), (way,)),
+            ("square", (min(length, 3),), (way, side)),
+        )[kind]
+        return Shape(name, sizes, tuple(COMPASS[number] for number in ways))  # type: ignore[arg-type]
 
 
 def described(instructions: Sequence[Instruction], seed: int) -> str:
@@ -386,19 +381,18 @@ class Spawned(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        task = self.content.sample(rng)
-        return task.replace(pose=self._pose(task, rng))
-
-    def _pose(self, task: Task, rng: np.random.Generator) -> Pose | TeamPose | None:
-        return SpawnPoses([task]).sample(rng).pose
+        return SpawnPoses([self.content.sample(rng)]).sample(rng)
 
 
 @dataclass(frozen=True)
-class Turned(Spawned):
+class Turned(Content):
     """The tasks of another content, starting in the centre, in one of the four directions of the compass."""
 
-    def _pose(self, task: Task, rng: np.random.Generator) -> Pose:
-        return _QUARTERS[int(rng.integers(4))]
+    content: Content
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        return self.content.sample(rng).replace(pose=_QUARTERS[int(rng.integers(4))])
 
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks; None if there are too many."""
@@ -414,26 +408,19 @@ def _all_turned(content: Content) -> tuple[Task, ...] | None:
 # --------------------------------------------------------------------------------------------------------- splits
 
 
+@lru_cache(maxsize=64)
 def split_tasks(content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -> TaskSource:
     """Return the tasks of a split, as a `FiniteSource` if `content` can be enumerated.
 
     A finite test split has no task with the same content as one in training.
 
-    Raises `ConfigError` if the split is unknown or `held_out` is empty.
+    Raises `ConfigError` if the split is unknown.
     """
     if split not in SPLITS:
         raise ConfigError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
-    if not held_out:
-        raise ConfigError("held_out is empty, expected at least one rule")
-    if content.all() is None:
-        return HeldOutTasks(content, held_out, split)
-    return _finite(content, held_out, split)
-
-
-@lru_cache(maxsize=64)
-def _finite(content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -> FiniteSource:
     tasks = content.all()
-    assert tasks is not None
+    if tasks is None:
+        return HeldOutTasks(content, held_out, split)
     trained = [task for task in tasks if in_split(task, held_out, "train")]
     if split == "train":
         return FiniteSource(trained, "the training split")
@@ -461,9 +448,6 @@ class HeldOutTasks(TaskSource):
             if in_split(task, self.held_out, self.split):
                 return task
         raise TaskError(f"{MOST_TRIES} tasks of {self.content} had none of the split {self.split!r}")
-
-    def __repr__(self) -> str:
-        return f"HeldOutTasks({self.content}, {self.split!r})"
 
 
 def some_of(source: TaskSource, count: int, seed: int = 0) -> list[Task]:
