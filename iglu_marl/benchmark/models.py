@@ -91,10 +91,6 @@ class ModelLevel:
     team: str | None = None
     view: str = "layers"
 
-    def __post_init__(self) -> None:
-        if (self.make is None) == (self.listed is None):
-            raise ConfigError(f"the level {self.name!r:.80} needs either make or listed")
-
     @property
     def count(self) -> int:
         """Number of games of a complete row. Raises `MissingPackError` if a corpus is missing."""
@@ -296,24 +292,22 @@ def estimate(level: ModelLevel, games: int | None, prompt_price: float, reply_pr
     as 300. At most, each reply has the 8,192 tokens that the strict profile allows. prices: for a million tokens.
     """
     count, requests, prompt, most = min(games or level.count, level.count), 0, 0, 0
-    some = min(count, 5)
-    for number in range(some):
+    for number in range(min(count, 5)):
         game, chat = level.start(number)
         most += game.max_replies or 0
         while chat:
             requests += 1
-            for part in map(Message.of_chat, chat):
-                prompt += len(part.text) // 4 + len(part.pictures) * 300
+            messages = [Message.of_chat(part) for part in chat]
+            prompt += sum(len(message.text) // 4 + len(message.pictures) * 300 for message in messages)
             chat = game.step(PLAYERS["oracle"](game, chat))[0]
-    share, each = count / some, prompt / requests
-    cost = (prompt * prompt_price + requests * 80 * reply_price) / 1e6
-    limit = most * (each * prompt_price + 8192 * reply_price) / 1e6
+    share = count / min(count, 5) / 1e6
+    most_cost = most * (prompt / requests * prompt_price + 8192 * reply_price)
     return {
         "level": level.name,
         "games": count,
-        "requests": round(requests * share),
-        "at most": round(most * share),
-        "prompt tokens": round(prompt * share),
-        "cost": round(cost * share, 4),
-        "cost at most": round(limit * share, 4),
+        "requests": round(requests * share * 1e6),
+        "at most": round(most * share * 1e6),
+        "prompt tokens": round(prompt * share * 1e6),
+        "cost": round((prompt * prompt_price + requests * 80 * reply_price) * share, 4),
+        "cost at most": round(most_cost * share, 4),
     }

@@ -58,7 +58,7 @@ def write_site(
             ranked[name], watched[name] = results[name], _verified(path, results[name], place, games)
     parts = []
     for family, about in FAMILIES.items():
-        parts.append(f"<h2>{html.escape(family)}: {html.escape(about)}</h2>")
+        parts.append(f"<h2>{family}: {about}</h2>")
         for level in levels(family):
             own = {name: result for name, result in ranked.items() if result.level == level.name}
             parts.append(_article(level, own, watched))
@@ -106,17 +106,13 @@ def _article(level: Level, results: Mapping[str, Result], watched: Mapping[str, 
     ordered = dict(sorted(results.items(), key=lambda item: item[1].is_reference))
     table = result_table(list(ordered.values()))
     rows = []
-    for row, (name, result) in zip(table.rows, ordered.items(), strict=True):
+    for (_, _, *row), (name, result) in zip(table.rows, ordered.items(), strict=True):
         pages = {"result file": name, **{f"game {number}": page for number, page in enumerate(watched[name])}}
         links = [f'<a href="{html.escape(page)}">{title}</a>' for title, page in pages.items()]
         agent = f"{result.name} (reference)" if result.is_reference else result.name
-        rows.append([agent, row[6], *row[2:6], *row[7:], result.command, Markup(" · ".join(links))])
+        rows.append([agent, *row, result.command, Markup(" · ".join(links))])
     shown = "<p><em>No agent yet.</em></p>"
     if rows:
-        head = ["agent", "success", *table.head[2:6], *table.head[7:], "command", "files"]
-        whole = html_table(Table(head, rows))
+        whole = html_table(Table([*table.head[1:], "command", "files"], rows))
         shown = f'<div class="wide">{whole}</div>{curves_svg(list(ordered.values()))}'
-    return (
-        f'<article id="{html.escape(level.name)}"><h3>{html.escape(level.name)}</h3><p>{html.escape(about)}</p>'
-        f"{shown}</article>"
-    )
+    return f'<article id="{level.name}"><h3>{level.name}</h3><p>{html.escape(about)}</p>{shown}</article>'

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, product
 from math import comb
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from iglu_marl.language.meaning.shapes import COMPASS
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
 from iglu_marl.tasks.source import FiniteSource
 
+T = TypeVar("T")
 SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 MOST_TRIES = 10_000  # samples per task of a split
@@ -209,8 +210,9 @@ def _dialog(text: str) -> str:
     return f"<Architect> {text}" if text else ""
 
 
-def _cell(cells: tuple[Cell, ...], rng: np.random.Generator) -> Cell:
-    return cells[int(rng.integers(len(cells)))]
+def draw(options: Sequence[T], rng: np.random.Generator) -> T:
+    """Return one of the options, all of which are equally likely."""
+    return options[int(rng.integers(len(options)))]
 
 
 @dataclass(frozen=True)
@@ -298,7 +300,7 @@ class Shapes(Content):
         """Any task."""
         while True:
             shape, color = self._shape(rng), int(rng.integers(1, 7))
-            cell, wording = _cell(GROUND, rng), int(rng.integers(2**32))
+            cell, wording = draw(GROUND, rng), int(rng.integers(2**32))
             build = Build(shape, (color,), At(cell))
             try:
                 target = [(*where, color) for where, color in build.blocks(cell, None)]
@@ -340,8 +342,7 @@ class PinnedInstructions(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        tasks = self.all()
-        return tasks[int(rng.integers(len(tasks)))]
+        return draw(self.all(), rng)
 
     def all(self) -> tuple[Task, ...]:
         """Return all instructions that change something; `task_id` is the name of the structure."""
@@ -392,7 +393,7 @@ class Turned(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        return self.content.sample(rng).replace(pose=_QUARTERS[int(rng.integers(4))])
+        return self.content.sample(rng).replace(pose=draw(_QUARTERS, rng))
 
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks; None if there are too many."""
