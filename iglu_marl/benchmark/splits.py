@@ -86,30 +86,6 @@ def _mirrored_shape(grid: npt.NDArray[Any]) -> bytes:
 # ---------------------------------------------------------------------------------------------------------- rules
 
 
-_Parts = tuple[SplitName, ...]
-_TRAIN: _Parts = ("train",)
-_VALIDATION: _Parts = ("validation",)
-_TEST: _Parts = ("test",)
-
-
-def _ring(numbers: Callable[[Task, int], Sequence[int]]) -> Callable[[Task, HeldOut], _Parts]:
-    """Return a rule over a ring of `value` parts, which turns by one part with each fold.
-
-    Part 0 is held out for the test, part 1 for validation. Of a task in several parts, the lowest one counts.
-    """
-
-    def splits(task: Task, rule: HeldOut) -> _Parts:
-        size = int(rule.value)
-        part = min((number + rule.fold) % size for number in numbers(task, size))
-        return (_TEST, _VALIDATION)[part] if part < 2 else _TRAIN
-
-    return splits
-
-
-def _hash_ring(key: Callable[[Task], bytes]) -> Callable[[Task, HeldOut], _Parts]:
-    return _ring(lambda task, size: [int(size * hash_fraction(_SALT + key(task).hex()))])
-
-
 @lru_cache(maxsize=1024)
 def _squares(task: Task, size: int) -> list[int]:
     changed = net_actions(task.start_grid, task.target_grid)
@@ -124,31 +100,27 @@ def _pairs(task: Task, size: int) -> list[int]:
     return [int.from_bytes(digest, "big") * size >> 32 for digest in digests]
 
 
-def _corpora(task: Task, _: HeldOut) -> _Parts:
-    own = Split.of(task.task_id or "")
-    return _TEST if own is Split.TEST else _VALIDATION if own is Split.VAL else _TRAIN
+def _hashed(key: bytes, size: int) -> list[int]:
+    return [int(size * hash_fraction(_SALT + key.hex()))]
 
 
-def _larger(task: Task, rule: HeldOut) -> _Parts:
-    over = task.target_size - rule.value
-    return _TEST if over >= 0 else _VALIDATION if over >= -1 else _TRAIN
-
-
-def _sentences(task: Task, rule: HeldOut) -> _Parts:
-    return (*_VALIDATION, *_TEST) if len(task.instruction.split()) >= rule.value else _TRAIN
-
-
-_RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
-    "squares": (_ring(_squares), "1 in {:g} colour-cell pairs"),
-    "pairs": (_ring(_pairs), "1 in {:g} pairs of colour and cell, by hash"),
-    "targets": (_hash_ring(_mirrored), "1 in {:g} targets"),
-    "forms": (_hash_ring(lambda task: _mirrored_shape(task.target_grid != 0)), "1 in {:g} shapes"),
-    "larger": (_larger, "structures of {:g} blocks or more"),
-    "corpora": (_corpora, "structures of the corpora's test split"),
-    "codes": (lambda task, rule: SPLITS, "1 in {:g} pairs of codes of cells and colours"),
-    "sentences": (_sentences, "instructions of {:g} words or more"),
+# Rules over a ring of `value` parts, which turns by one with each fold: the parts of a task.
+_RINGS: dict[str, Callable[[Task, int], list[int]]] = {
+    "squares": _squares,
+    "pairs": _pairs,
+    "targets": lambda task, size: _hashed(_mirrored(task), size),
+    "forms": lambda task, size: _hashed(_mirrored_shape(task.target_grid != 0), size),
 }
-_ROTATES = ("squares", "targets", "forms")
+_ABOUT = {
+    "squares": "1 in {:g} colour-cell pairs",
+    "pairs": "1 in {:g} pairs of colour and cell, by hash",
+    "targets": "1 in {:g} targets",
+    "forms": "1 in {:g} shapes",
+    "larger": "structures of {:g} blocks or more",
+    "corpora": "structures of the corpora's test split",
+    "codes": "1 in {:g} pairs of codes of cells and colours",
+    "sentences": "instructions of {:g} words or more",
+}
 
 
 @dataclass(frozen=True)
@@ -175,20 +147,31 @@ class HeldOut:
     fold: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        if self.rule not in _RULES:
-            raise ConfigError(f"rule is {self.rule!r}, expected one of {', '.join(_RULES)}")
+        if self.rule not in _ABOUT:
+            raise ConfigError(f"rule is {self.rule!r}, expected one of {', '.join(_ABOUT)}")
 
     @property
     def folds(self) -> int:
         """Number of folds; 1 if the rule is the same for all runs."""
-        return int(self.value) if self.rule in _ROTATES else 1
+        return int(self.value) if self.rule in ("squares", "targets", "forms") else 1
 
-    def splits(self, task: Task) -> _Parts:
-        """Return the splits that a task may be in."""
-        return _RULES[self.rule][0](task, self)
+    def splits(self, task: Task) -> tuple[SplitName, ...]:
+        """Return the splits that a task may be in. Of a task in several parts of a ring, the lowest one counts."""
+        if self.rule == "codes":
+            return SPLITS
+        if self.rule == "sentences":
+            return ("validation", "test") if len(task.instruction.split()) >= self.value else ("train",)
+        if self.rule == "corpora":
+            part = (Split.TEST, Split.VAL, Split.TRAIN).index(Split.of(task.task_id or ""))
+        elif self.rule == "larger":
+            part = max(0, int(self.value) - task.target_size)
+        else:
+            size = int(self.value)
+            part = min((number + self.fold) % size for number in _RINGS[self.rule](task, size))
+        return (("test", "validation", "train")[min(part, 2)],)
 
     def __str__(self) -> str:
-        return _RULES[self.rule][1].format(self.value)
+        return _ABOUT[self.rule].format(self.value)
 
 
 # ------------------------------------------------------------------------------------------------------- contents
@@ -239,18 +222,14 @@ class PlacedBlocks(Content):
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks; None if there are too many."""
         meanings = comb(len(self.cells), self.count) * len(self.colors) ** self.count
-        return _all_blocks(self) if meanings * max(1, self.wordings) <= MOST_LISTED else None
-
-
-@lru_cache(maxsize=16)
-def _all_blocks(content: PlacedBlocks) -> tuple[Task, ...]:
-    texts = range(content.wordings) if content.wordings else (None,)
-    return tuple(
-        _blocks(cells, colors, text)
-        for cells in combinations(content.cells, content.count)
-        for colors in product(content.colors, repeat=content.count)
-        for text in texts
-    )
+        if meanings * max(1, self.wordings) > MOST_LISTED:
+            return None
+        return tuple(
+            _blocks(cells, colors, wording)
+            for cells in combinations(self.cells, self.count)
+            for colors in product(self.colors, repeat=self.count)
+            for wording in (range(self.wordings) if self.wordings else (None,))
+        )
 
 
 @lru_cache(maxsize=8192)
@@ -277,13 +256,9 @@ class Structures(Content):
     distance: int = 4
     colors: int = 3
 
-    @property
-    def _source(self) -> RandomTasks:
-        return RandomTasks(self.most, self.levels, max_dist=self.distance, num_colors=self.colors)
-
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        source = self._source
+        source = RandomTasks(self.most, self.levels, max_dist=self.distance, num_colors=self.colors)
         while True:
             task = source.sample(rng)
             if task.target_size >= self.least:
@@ -397,13 +372,8 @@ class Turned(Content):
 
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks; None if there are too many."""
-        return _all_turned(self.content)
-
-
-@lru_cache(maxsize=16)
-def _all_turned(content: Content) -> tuple[Task, ...] | None:
-    tasks = content.all()
-    return tasks and tuple(task.replace(pose=pose) for pose in _QUARTERS for task in tasks)
+        tasks = self.content.all()
+        return tasks and tuple(task.replace(pose=pose) for pose in _QUARTERS for task in tasks)
 
 
 # --------------------------------------------------------------------------------------------------------- splits
