@@ -306,15 +306,6 @@ def test_agents_do_not_get_the_environment_that_they_play_in() -> None:
     assert not any(seen)
 
 
-def test_recorded_games_are_replayed(tmp_path: Path) -> None:
-    path = tmp_path / "kept.json"
-    found = run("see-ground-v2", ["oracle", "random"], episodes=4, controls=False, output=path, record=True)
-    assert verify(path) == len(found.rows) == 8
-    assert verify(path) == len(found.rows)
-    with pytest.raises(ConfigError, match="record is True without output"):
-        run("see-ground-v2", ["oracle"], record=True)
-
-
 def test_flags_stand_beside_a_result() -> None:
     above = result(0.5, budget=4_000_000)
     above = dataclasses.replace(above, runs=(above.runs[0]._replace(controls={"blind": 1.0}),))
@@ -335,6 +326,7 @@ def test_what_cannot_be_run_is_named() -> None:
     for level, agents, options, said in (
         ("see-ground-v2", [], {}, "there are 0 agents"),
         ("see-ground-v2", ["oracle"], {"episodes": 0}, "0 episodes"),
+        ("see-ground-v2", ["oracle"], {"record": True}, "record is True without output"),
         ("see-ground-v2", ["oracle"], {"budget": -1}, "budget is -1, expected an integer"),
         ("see-ground-v2", ["oracle"], {"name": "x" * 201}, "expected a text of at most 200 characters"),
         (
