@@ -38,7 +38,6 @@ from iglu_marl.core.jobs import do_jobs, each, slices
 from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_errors
 from iglu_marl.core.schema import Entries, Field, check, some_text, whole
 from iglu_marl.core.versions import versions
-from iglu_marl.envs.batch_observations import rows as rows_of
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.values import from_json, name_of, player_of, to_json
 
@@ -187,9 +186,7 @@ def _measure(
 ) -> _Part:
     """Play some games of a run, also in the controls. job: place and seed of its agents, and the games."""
     place, seed, games = job
-    with closing(
-        (_Sittings if level.is_repeated else _Seats)(level.fold(seed), split, pairs, place)
-    ) as seats:
+    with closing(_Seats(level.fold(seed), split, pairs, place)) as seats:
         played = {
             kind: [
                 (outcome, json.dumps(actions, separators=(",", ":")))
@@ -254,6 +251,8 @@ class _Seats:
         self._make = reference_env if plays_itself(builder) else make
         self.level, self._split, twin = level, split, self._make(level, "train")
         specs = {Role.BUILDER: builder, Role.ARCHITECT: architect}
+        if level.is_repeated:
+            specs = {_role(level): builder}
         self._agents: dict[Any, Agent] = {}
         if level.is_team:
             self._agents = {name: seated(specs[role_of(name)], twin, name) for name in twin.possible_agents}
@@ -280,6 +279,10 @@ class _Seats:
 
     def play(self, games: Sequence[Scheduled], control: str) -> Played:
         """Play games, and return each outcome with the actions by role."""
+        if self.level.is_repeated:
+            (agent,) = self._agents.values()
+            yield from _sittings(self.level, self._split, agent, games, control)
+            return
         silent = control == "muted" and bool(self.level.vectors)
         env = self._env("silent" if silent else "games")
         team = {**self._agents, Role.BUILDER: self._next} if control == "cross-play" else self._agents
@@ -295,43 +298,19 @@ class _Seats:
             yield outcome, actions
 
 
-class _Sittings:
-    """The agent of a run on a level of strangers, which is reset for each sitting."""
-
-    privileged = False
-
-    def __init__(self, level: Level, split: SplitName, pairs: Sequence[Any], place: int) -> None:
-        self._level, self._split, self._twin = level, split, make(level, "train")
-        self._agent = factory(pairs[place][1], _role(level))(self._twin)
-
-    def close(self) -> None:
-        """Close the agent and its environment."""
-        self._agent.close()
-        self._twin.close()
-
-    def play(self, games: Sequence[Scheduled], control: str) -> Played:
-        """Play sittings, and return the outcome of each game with its action."""
-        role = _role(self._level)
-        for game in games[:: strangers.GAMES]:
-            number = game.number // strangers.GAMES
-            self._agent.reset(role, number)
-            for outcome, action in _sittings(self._level, self._split, self._act, [number], control):
-                yield outcome, {role.value: [action]}
-
-    def _act(self, seen: Any) -> Any:
-        return np.array([self._agent.act(rows_of(seen, 0))])
-
-
-def _sittings(
-    level: Level, split: SplitName, act: Callable[[Any], Any], numbers: Sequence[int], control: str
-) -> list[tuple[Judged, list[int]]]:
-    """Return outcome and action of each game of sittings, one sitting after the other."""
-    played = strangers.play(kind_of(level.name), split, act, numbers, control)
-    columns = (played.rewards.ravel(), played.changes.ravel(), played.actions.reshape(-1, 2))
-    return [
-        (Judged(reward > 0, reward > 0, float(reward > 0), changes, 1), action)
-        for reward, changes, action in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+def _sittings(level: Level, split: SplitName, agent: Any, games: Sequence[Scheduled], control: str) -> Played:
+    """Play games with strangers, for each of whom the agent is reset."""
+    role, kind = _role(level), kind_of(level.name)
+    env = strangers.Sitting(kind, split, control)
+    for game in games:
+        sitting, number = divmod(game.number, strangers.GAMES)
+        if number == 0:
+            agent.reset(role, sitting)
+            seen, _ = env.reset(seed=sitting)
+        action = np.asarray(agent.act(seen))
+        seen, reward, *_ = env.step(action)
+        changes = int(env.sittings.changes[0])
+        yield Judged(reward > 0, reward > 0, float(reward > 0), changes, 1), {role.value: [action.tolist()]}
 
 
 def _role(level: Level) -> Role:
@@ -453,13 +432,10 @@ def _replay_all(
                 for name, agent in agents.items():
                     if left := len(agent.actions) - agent.next:
                         raise DataError(f"the game is over before the last {left} recorded actions of {name}")
-    if not level.is_repeated:
-        return outcomes
-    turns = iter(np.array(moves).reshape(-1, strangers.GAMES, 2).swapaxes(0, 1))
-    numbers = range(len(lines) // strangers.GAMES)
-    return [
-        outcome for outcome, _ in _sittings(level, result.split, lambda seen: next(turns), numbers, control)
-    ]
+    if level.is_repeated:
+        played = _sittings(level, result.split, Repeating(moves), games[: len(lines)], control)
+        outcomes = [outcome for outcome, _ in played]
+    return outcomes
 
 
 def _recorded(path: Path, result: Result) -> list[str]:

@@ -17,8 +17,8 @@ those of the validation, 2 and 3 those of the training; each code of cells or co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -173,35 +173,6 @@ class Sitting(gymnasium.Env[dict[str, Any], Array]):
         """Play a game."""
         seen, rewards, over, _, infos = self.sittings.step(np.asarray(action)[None])
         return rows(seen, 0), float(rewards[0]), bool(over[0]), False, infos
-
-
-# ------------------------------------------------------------------------------------------------------------- games
-
-
-class SittingsRecord(NamedTuple):
-    """Sittings that were played: actions [sittings, games, 2], rewards and changes [sittings, games]."""
-
-    actions: Array
-    rewards: Array
-    changes: Array
-
-
-def play(
-    kind: Kind,
-    split: SplitName,
-    act: Callable[[dict[str, Array]], Array],
-    numbers: Sequence[int],
-    control: str = "",
-) -> SittingsRecord:
-    """Play the sittings of these numbers (their seeds) side by side; `act` maps observations to actions."""
-    env = Sittings(kind, split, len(numbers), control)
-    seen, _ = env.reset(seed=list(numbers))
-    games = []
-    for _ in range(GAMES):
-        actions = np.array(act(seen), np.int64)
-        seen, rewards, *_ = env.step(actions)
-        games.append((actions, rewards, env.changes))
-    return SittingsRecord(*(np.stack(parts, axis=1) for parts in zip(*games, strict=True)))
 
 
 def tasks_of(sittings: int) -> list[Task]:
