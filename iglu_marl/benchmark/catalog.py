@@ -152,12 +152,11 @@ class Level:
             self.spare is None or changes <= len(net_actions(task.start_grid, task.target_grid)) + self.spare
         )
 
-    def config(self, split: SplitName, **fields: Any) -> GameConfig:
+    def config(self, split: SplitName) -> GameConfig:
         """Return the configuration of the two-agent game of a split."""
-        controls = "discrete" if self.controls == "grid" else self.controls
-        chosen: dict[str, Any] = {
+        usual: dict[str, Any] = {
             "tasks": self.tasks(split),
-            "controls": controls,
+            "controls": "discrete" if self.controls == "grid" else self.controls,
             "select_and_place": self.controls == "grid",
             "chat": "tokens",
             "builder_sees": self.sees,
@@ -165,7 +164,7 @@ class Level:
             "max_turns": None,
             "wrong_scale": 0.02,  # small enough that an untrained builder explores placing
         }
-        return GameConfig(**{**chosen, **self.game, **fields})
+        return GameConfig(**{**usual, **self.game})
 
     @property
     def digest(self) -> str:
@@ -239,23 +238,10 @@ def make(
     return align(env, actions="discrete", **level.vectors) if level.vectors else env
 
 
-def builder_env(
-    level: Level,
-    split: SplitName,
-    num_envs: int | None = None,
-    sees: tuple[str, ...] | None = None,
-    **options: Any,
-) -> Any:
-    """Return the environment of one builder, with the game's own actions.
-
-    level: a level. split: name of the split. num_envs: number of parallel games; None: one. sees: replaces the level's
-    observation fields; may hold "target". options: passed to the environment.
-    """
-    shown = (*level.sees, *(("target",) * level.sees_target)) if sees is None else sees
-    seen = tuple(name for name in dict.fromkeys(shown) if name != "target")
+def builder_env(level: Level, split: SplitName, num_envs: int | None = None, **options: Any) -> Any:
+    """Return the environment of one builder, with the game's own actions. Arguments are those of `make`."""
     batch, own = ({}, options) if num_envs is None else split_options(options)
-    config = level.config(split, builder_sees=seen)
-    env = GridworldEnv(config=config, target_in_obs="target" in shown, **own)
+    env = GridworldEnv(config=level.config(split), target_in_obs=level.sees_target, **own)
     env.hide_infos()
     return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)
 

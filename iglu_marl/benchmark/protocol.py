@@ -27,7 +27,6 @@ from iglu_marl.benchmark.results import (
     Recordings,
     Result,
     Run,
-    means,
     read_result,
 )
 from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
@@ -144,7 +143,7 @@ def run(
         rows += [_row(level, seed, game, architect, outcome) for game, outcome in played]
         shares = {control: _mean(level, part) for control, part in outcomes.items()}
         curve = tuple((int(steps), share) for steps, share in points[place]) if points else ()
-        runs.append(Run(seed, means(rows[-episodes:]), shares, curve))
+        runs.append(Run(seed, shares, curve))
     had = {*(supervision or _supervision(pairs))}
     if any(part.privileged for part in parts):
         had.add("target")

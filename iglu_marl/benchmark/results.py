@@ -62,12 +62,11 @@ class EpisodeRow(NamedTuple):
 class Run(NamedTuple):
     """Measurements of one training run.
 
-    scores: means of `MEASURES` over the episodes. controls: means of the level's measure by the names of `CONTROLS`.
-    curve: (environment steps, success rate) during training.
+    controls: means of the level's measure by the names of `CONTROLS`. curve: (environment steps, success rate) during
+    training.
     """
 
     seed: int
-    scores: Mapping[str, float]
     controls: Mapping[str, float] = {}
     curve: tuple[tuple[int, float], ...] = ()
 
@@ -176,8 +175,9 @@ class Result:
         return bool(self.supervision) and not {*TRAINED, "pretrained"} & {*self.supervision}
 
     def scores(self, measure: str = "") -> list[float]:
-        """Return a measure of each run (of `MEASURES`), by default that of the level."""
-        return [run.scores[measure or find(self.level).measure] for run in self.runs]
+        """Return the mean of a measure (of `MEASURES`) for each run, by default that of the level."""
+        values = [getattr(row, measure or find(self.level).measure) for row in self.rows]
+        return [float(np.mean(part)) for part in np.reshape(values, (len(self.runs), -1))]
 
     @property
     def contents(self) -> int:
@@ -359,7 +359,7 @@ def _read_runs(
             if measure == "success" and abs(share * each - round(share * each)) >= 1e-3:
                 raise DataError(f"runs[{at}].controls.{name} is {share}, expected a share of {each} games")
         curve = tuple((step, float(share)) for step, share in run["curve"])
-        found.append(Run(run["seed"], means(rows[at * each :][:each]), dict(run["controls"]), curve))
+        found.append(Run(run["seed"], dict(run["controls"]), curve))
     return tuple(found)
 
 

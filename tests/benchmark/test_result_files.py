@@ -108,7 +108,7 @@ PLACES = list(places(FILE_SCHEMA))
 def test_the_format_has_the_fields_of_its_classes(path: Path) -> None:
     assert set(json.loads(path.read_text())) == set(FILE_SCHEMA)
     assert set(FILE_SCHEMA["episodes"][0]) == set(EpisodeRow._fields)
-    assert set(FILE_SCHEMA["runs"][0]) == set(Run._fields) - {"scores"}  # which follow from the episodes
+    assert set(FILE_SCHEMA["runs"][0]) == set(Run._fields)
     assert set(FILE_SCHEMA["recordings"].schema) == set(Recordings._fields)
     own = {part.name for part in dataclasses.fields(Result)}
     assert own - set(FILE_SCHEMA) == {"rows"}  # the episodes
