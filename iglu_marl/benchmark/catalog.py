@@ -172,7 +172,9 @@ class Level:
 
         Fields with their default values are left out, so that a new rule does not change levels without it.
         """
-        usual = {one.name: one.default if one.default_factory is MISSING else {} for one in fields(self)}
+        usual: dict[str, Any] = {
+            one.name: {} if one.default is MISSING else one.default for one in fields(self)
+        }
         rules = {name: getattr(self, name) for name in usual if name != "about"}
         own = {name: _as_json(value) for name, value in rules.items() if value != usual[name]}
         return hashlib.blake2b(json.dumps(own, sort_keys=True).encode(), digest_size=6).hexdigest()

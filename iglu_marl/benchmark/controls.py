@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.catalog import CONTROLS as CONTROLS
 from iglu_marl.benchmark.catalog import Level
 from iglu_marl.core.controls import at_rest
 from iglu_marl.core.dialogue import Role, role_of

@@ -18,10 +18,6 @@ from inspect_ai import eval as run_tasks
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageSystem,
-    ChatMessageUser,
-    ContentImage,
-    ContentText,
     GenerateConfig,
     Model,
     ModelAPI,
@@ -31,6 +27,7 @@ from inspect_ai.model import (
     ModelUsage,
     get_model,
     get_model_info,
+    messages_from_openai,
     modelapi,
     set_model_info,
 )
@@ -101,7 +98,7 @@ def play(level: str, seed: int, greedy: bool = True) -> Any:
         messages: list[ChatMessage] = []
         while chat:
             _playing.set((game, chat))
-            prompt = [_message(part) for part in chat]
+            prompt = await messages_from_openai(chat)
             output = await get_model(role=game.turn.value, config=_sampling(greedy)).generate(prompt)
             if output.stop_reason == "model_length":
                 raise ServiceError(
@@ -115,14 +112,6 @@ def play(level: str, seed: int, greedy: bool = True) -> Any:
         return state
 
     return solve
-
-
-def _message(part: GameMessage) -> ChatMessage:
-    kind, message = ChatMessageSystem if part["role"] == "system" else ChatMessageUser, Message.of_chat(part)
-    if not message.pictures:
-        return kind(content=message.text)
-    pictures = [ContentImage(image=one["image_url"]["url"]) for one in part["content"][1:]]
-    return kind(content=[ContentText(text=message.text), *pictures])
 
 
 @scorer(metrics=[{name: [mean(), stderr(cluster="unit")] for name in MEASURES}])

@@ -230,7 +230,7 @@ def read_results(paths: Iterable[str | os.PathLike[str]]) -> list[ModelResult]:
 
 # ---------------------------------------------------------------------------------------------------------- tables
 
-SUMMED = tuple(level.name for level in LEVELS if level.listed is None)
+SUMMED = tuple(level.name for level in LEVELS if level.make)
 HEADS = (
     "model", "setting", "level", "score", "tokens", "cost", "questions", "wrong", "unread", "marks",
 )  # fmt: skip

@@ -284,7 +284,9 @@ class _Seats:
             return
         silent = control == "muted" and bool(self.level.vectors)
         env = self._env("silent" if silent else "games")
-        team = {**self._agents, Role.BUILDER: self._next} if control == "cross-play" else self._agents
+        team: dict[Any, Any] = (
+            {**self._agents, Role.BUILDER: self._next} if control == "cross-play" else self._agents
+        )
         for game in games:
             agents = controlled("" if silent else control, game, team, env, partial(self._env, "second"))
             task = game.task
@@ -327,13 +329,15 @@ def _supervision(pairs: Sequence[tuple[Any, Any]]) -> set[str]:
     """Return what agents of this package had, by their names."""
     if not all(plays_itself(builder) for _, builder in pairs):
         return set()
-    names = {builder for _, builder in pairs}
-    named = names - {"random", "nothing", "oracle"}
-    trained = {
-        name for name in named if name.startswith(NamedModel.PREFIX) or "llm" in name or name == "learned"
-    }
-    had = {*(("pretrained",) * bool(trained)), *(("grammar", "planner") * bool(named - trained))}
-    return had if "oracle" in names or had else {"nothing"}
+    had: set[str] = set()
+    for _, name in pairs:
+        if name in ("random", "nothing"):
+            had.add("nothing")
+        elif name.startswith(NamedModel.PREFIX) or "llm" in name or name == "learned":
+            had.add("pretrained")
+        elif name != "oracle":
+            had |= {"grammar", "planner"}
+    return had
 
 
 # ---------------------------------------------------------------------------------------------------- verification

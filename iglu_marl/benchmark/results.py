@@ -16,7 +16,6 @@ import numpy as np
 
 from iglu_marl.benchmark.catalog import CONTROLS, Level, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
-from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core import schema
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
@@ -193,7 +192,7 @@ class Result:
         level = find(self.level)
         names = (
             ("run", "partner") if level.is_repeated else ("run", "task", "partner")
-        )  # there, all blocks are alike
+        )  # of strangers, one task
         factors = [[getattr(row, name) for row in self.rows] for name in names]
         return crossed_share([getattr(row, level.measure) for row in self.rows], factors, self.contents)
 
@@ -270,17 +269,13 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file."""
-        runs = [
-            {"seed": run.seed, "controls": dict(run.controls), "curve": list(map(list, run.curve))}
-            for run in self.runs
-        ]
         content = {
             "format": FORMAT,
             "version": VERSION,
             **{name: getattr(self, name) for name in _PLAIN},
             "supervision": list(self.supervision),
             "versions": dict(self.versions),
-            "runs": runs,
+            "runs": [run._asdict() for run in self.runs],
             "episodes": [row._asdict() for row in self.rows],
             "recordings": self.recordings and self.recordings._asdict(),
         }
@@ -292,11 +287,8 @@ class Result:
 
         Raises `DataError` if a field has an unexpected type or is out of range, or if the content was edited.
         """
-        version = (
-            content.get("version")
-            if isinstance(content, Mapping) and content.get("format") == FORMAT
-            else None
-        )
+        known = isinstance(content, Mapping) and content.get("format") == FORMAT
+        version = content.get("version") if known else None
         if version in (1, 2):
             raise DataError(
                 f"version is {version}, expected {VERSION}; iglu_marl 0.{version + 1}.0 reads version {version}"
