@@ -126,7 +126,7 @@ class Sittings(VectorEnv[dict[str, Array], Array, Array]):
             tokens = self.language.place_tokens[0][blocks[:, 0]], self.language.color_tokens[0][blocks[:, 1]]
             message = np.stack(tokens, axis=1) * (self.control != "muted")
             blocks = meant = self.language.read(self.codes, message)
-        self.changes: Array = (blocks >= 0).all(axis=1).astype(np.int64)
+        self.changes: Array = np.asarray((blocks >= 0).all(axis=1), np.int64)
         rewards = (blocks == self.wanted).all(axis=1).astype(np.float64)
         is_shown = (meant >= 0).all(axis=1, keepdims=True) & (self.control != "forgetful")
         self._last = [message, np.where(is_shown, meant + 1, 0)]
