@@ -147,7 +147,7 @@ class Level:
         return split_tasks(self.content, self.held_out, split)
 
     def is_success(self, task: Task, completed: bool, changes: int) -> bool:
-        """Whether an episode is a success: the target was completed without more than `spare` needless changes."""
+        """Whether an episode is a success: completed, with at most `spare` needless changes."""
         return completed and (
             self.spare is None or changes <= len(net_actions(task.start_grid, task.target_grid)) + self.spare
         )
@@ -168,7 +168,7 @@ class Level:
 
     @property
     def digest(self) -> str:
-        """Hash of all fields but the prose, 12 hexadecimal digits: equal for levels that play and count alike.
+        """Hash of all fields but the prose, 12 hexadecimal digits.
 
         Fields with their default values are left out, so that a new rule does not change levels without it.
         """
@@ -241,7 +241,7 @@ def make(
 
 
 def builder_env(level: Level, split: SplitName, num_envs: int | None = None, **options: Any) -> Any:
-    """Return the environment of one builder, with the game's own actions. Arguments are those of `make`."""
+    """Return the environment of one builder, with the game's own actions; see `make`."""
     batch, own = ({}, options) if num_envs is None else split_options(options)
     env = GridworldEnv(config=level.config(split), target_in_obs=level.sees_target, **own)
     env.hide_infos()

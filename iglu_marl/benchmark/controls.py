@@ -122,7 +122,7 @@ class Observing:
 
 
 class Unsighted(Observing):
-    """A builder that gets black pictures, or those of the game's other task, where its actions are repeated."""
+    """A builder that gets black pictures, or those of another game with its actions."""
 
     def __init__(self, agent: Agent, game: Scheduled, second_env: Callable[[], Any]) -> None:
         super().__init__(agent, self._without_pictures)

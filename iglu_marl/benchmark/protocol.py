@@ -183,7 +183,7 @@ def _measure(
     kinds: Sequence[str],
     job: tuple[int, int, list[Scheduled]],
 ) -> _Part:
-    """Play some games of a run, also in the controls. job: place and seed of its agents, and the games."""
+    """Play some games of a run. job: place and seed of its agents, and the games."""
     place, seed, games = job
     with closing(_Seats(level.fold(seed), split, pairs, place)) as seats:
         played = {
@@ -418,7 +418,7 @@ def _replay_all(
     watch: Mapping[int, Callable[[Any], None]],
     first: int,
 ) -> list[Judged]:
-    """Replay the recorded games of a run or of a control, and return their outcomes. first: number of the first one."""
+    """Replay recorded games, and return their outcomes. first: number of the first one."""
     moves, outcomes = [], []
     with closing((reference_env if result.own_actions else make)(level, result.split)) as env:
         for game, line in zip(games, lines, strict=True):

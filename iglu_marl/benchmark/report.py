@@ -65,7 +65,7 @@ def percent(value: float | None) -> str:
 
 
 def result_table(results: Sequence[Result]) -> Table:
-    """Return a row per result; shares in per cent, marked where the level's measure is not the success rate."""
+    """Return a row per result; shares in per cent, marked where F1 is the measure."""
     head = ("level", "agent", "supervision", "runs", "contents", "steps")
     rows = []
     for result in results:
@@ -90,7 +90,7 @@ def result_table(results: Sequence[Result]) -> Table:
 
 
 def tables(results: Sequence[Result]) -> list[Table]:
-    """Return the tables of results, of pairs of results with several runs each on the same tasks, and of strangers."""
+    """Return the tables of results, of pairs with several runs on the same tasks, and of strangers."""
     parts = [result_table(results)]
     pairs = [
         [Code(ours.level), ours.name, theirs.name, improvement(ours.scores(), theirs.scores()).text(percent)]

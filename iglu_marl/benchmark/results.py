@@ -174,7 +174,7 @@ class Result:
         return bool(self.supervision) and not {*TRAINED, "pretrained"} & {*self.supervision}
 
     def scores(self, measure: str = "") -> list[float]:
-        """Return the mean of a measure (of `MEASURES`) for each run, by default that of the level."""
+        """Return the mean of one of `MEASURES` for each run, by default that of the level."""
         values = [getattr(row, measure or find(self.level).measure) for row in self.rows]
         return [float(np.mean(part)) for part in np.reshape(values, (len(self.runs), -1))]
 

@@ -156,7 +156,7 @@ class HeldOut:
         return int(self.value) if self.rule in ("squares", "targets", "forms") else 1
 
     def splits(self, task: Task) -> tuple[SplitName, ...]:
-        """Return the splits that a task may be in. Of a task in several parts of a ring, the lowest one counts."""
+        """Return the splits that a task may be in; of several parts of a ring, the lowest counts."""
         if self.rule == "codes":
             return SPLITS
         if self.rule == "sentences":
