@@ -222,8 +222,8 @@ def main(
         record=output is not None,
     )
     print(markdown_table(report.sitting_table([result])))
-    for row, run in zip(rows, result.runs, strict=True):
-        print(f"seed {run.seed}: {run.scores['success']:.3f}, {row['cpu_s']:.0f} CPU-seconds, {run.controls}")
+    for row, run, success in zip(rows, result.runs, result.scores(), strict=True):
+        print(f"seed {run.seed}: {success:.3f}, {row['cpu_s']:.0f} CPU-seconds, {run.controls}")
 
 
 if __name__ == "__main__":

@@ -580,8 +580,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "hints-2021": lambda: hints(SILENT_BUILDER, IGLU_TASKS),
     "hints-clevr": lambda: hints(CLEVR_ROBOT, keywords("CLEVR-Robot")),
     "model-levels": lambda: [
-        [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)]
-        for one in MODEL_LEVELS
+        [f"`{one.name}`", one.about, one.role, str(one.games) if one.make else "all"] for one in MODEL_LEVELS
     ],
     "levels": level_rows,
     "colours": colours,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from iglu_marl.benchmark.codes import kind_of
@@ -147,21 +147,16 @@ class Level:
         return split_tasks(self.content, self.held_out, split)
 
     def is_success(self, task: Task, completed: bool, changes: int) -> bool:
-        """Whether an episode is a success: the target was completed within `allowed_changes`."""
-        return completed and changes <= self.allowed_changes(task)
+        """Whether an episode is a success: completed, with at most `spare` needless changes."""
+        return completed and (
+            self.spare is None or changes <= len(net_actions(task.start_grid, task.target_grid)) + self.spare
+        )
 
-    def allowed_changes(self, task: Task) -> float:
-        """Return the largest number of block changes in a success; inf: any number."""
-        if self.spare is None:
-            return math.inf
-        return len(net_actions(task.start_grid, task.target_grid)) + self.spare
-
-    def config(self, split: SplitName, **fields: Any) -> GameConfig:
+    def config(self, split: SplitName) -> GameConfig:
         """Return the configuration of the two-agent game of a split."""
-        controls = "discrete" if self.controls == "grid" else self.controls
-        chosen: dict[str, Any] = {
+        usual: dict[str, Any] = {
             "tasks": self.tasks(split),
-            "controls": controls,
+            "controls": "discrete" if self.controls == "grid" else self.controls,
             "select_and_place": self.controls == "grid",
             "chat": "tokens",
             "builder_sees": self.sees,
@@ -169,27 +164,20 @@ class Level:
             "max_turns": None,
             "wrong_scale": 0.02,  # small enough that an untrained builder explores placing
         }
-        return GameConfig(**{**chosen, **self.game, **fields})
+        return GameConfig(**{**usual, **self.game})
 
     @property
     def digest(self) -> str:
-        """Hash of the fields in `RULES`, 12 hexadecimal digits: equal for levels that play and count alike.
+        """Hash of all fields but the prose, 12 hexadecimal digits.
 
         Fields with their default values are left out, so that a new rule does not change levels without it.
         """
-        rules = {rule: _as_json(getattr(self, rule)) for rule in RULES if not self._is_default(rule)}
-        return hashlib.blake2b(json.dumps(rules, sort_keys=True).encode(), digest_size=6).hexdigest()
-
-    def _is_default(self, name: str) -> bool:
-        return getattr(self, name) == _DEFAULTS.get(name, MISSING)
-
-
-RULES = tuple(part.name for part in fields(Level) if part.name != "about")
-"""Fields of a level that change its games or what counts; the other one is prose."""
-_DEFAULTS = {
-    one.name: one.default if one.default_factory is MISSING else one.default_factory()
-    for one in fields(Level)
-}
+        usual: dict[str, Any] = {
+            one.name: {} if one.default is MISSING else one.default for one in fields(self)
+        }
+        rules = {name: getattr(self, name) for name in usual if name != "about"}
+        own = {name: _as_json(value) for name, value in rules.items() if value != usual[name]}
+        return hashlib.blake2b(json.dumps(own, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 
 def _as_json(value: Any) -> Any:
@@ -252,31 +240,16 @@ def make(
     return align(env, actions="discrete", **level.vectors) if level.vectors else env
 
 
-def builder_env(
-    level: Level,
-    split: SplitName,
-    num_envs: int | None = None,
-    sees: tuple[str, ...] | None = None,
-    **options: Any,
-) -> Any:
-    """Return the environment of one builder, with the game's own actions.
-
-    level: a level. split: name of the split. num_envs: number of parallel games; None: one. sees: replaces the level's
-    observation fields; may hold "target". options: passed to the environment.
-    """
-    shown = (*level.sees, *(("target",) * level.sees_target)) if sees is None else sees
-    seen = tuple(name for name in dict.fromkeys(shown) if name != "target")
+def builder_env(level: Level, split: SplitName, num_envs: int | None = None, **options: Any) -> Any:
+    """Return the environment of one builder, with the game's own actions; see `make`."""
     batch, own = ({}, options) if num_envs is None else split_options(options)
-    config = level.config(split, builder_sees=seen)
-    env = GridworldEnv(config=config, target_in_obs="target" in shown, **own)
+    env = GridworldEnv(config=level.config(split), target_in_obs=level.sees_target, **own)
     env.hide_infos()
     return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)
 
 
 # ---------------------------------------------------------------------------------------------------------- levels
 
-_STATE = ("grid", "pose", "inventory", "dialog")
-_PICTURES = ("pov", "compass", "inventory", "dialog")
 _SQUARES = (HeldOut("squares", 6),)
 _FORMS = (HeldOut("forms", 5),)
 _PAIRS = (HeldOut("pairs", 7),)
@@ -308,6 +281,9 @@ _HALVES = {
 }
 _UNSEEN = ("target_mask", "target_sides")
 _ONE_SYMBOL: dict[str, Any] = {"max_message_length": 1, "architects": 2, "builders": 1}
+_told = partial(Level, controls="walking", sees=("grid", "pose", "inventory", "dialog"))
+_pictures = partial(Level, controls="walking", sees=("pov", "compass", "inventory", "dialog"))
+_team = partial(Level, held_out=(HeldOut("targets", 5),), controls="cells", budget=200_000)
 
 _LISTED: tuple[Level, ...] = (
     # --- a builder that sees the target
@@ -336,56 +312,46 @@ _LISTED: tuple[Level, ...] = (
         sees_target=True,
     ),
     # --- a builder that gets instructions
-    Level(
+    _told(
         "told-ground-v2",
         f"{_GROUND}, in one sentence of 8 wordings, {_WALKING}.",
         Spawned(PlacedBlocks(GROUND, wordings=8)),
         (*_SQUARES, HeldOut("sentences", 14)),
-        controls="walking",
-        sees=_STATE,
         max_steps=70,
         budget=10_000_000,
         seeds=6,
     ),
-    Level(
+    _told(
         "told-shapes-v2",
         f"A row, tower, wall or square, in one sentence, {_WALKING}.",
         Spawned(Shapes()),
         (HeldOut("larger", 6),),
-        controls="walking",
-        sees=_STATE,
         max_steps=200,
         budget=20_000_000,
         spare=4,
     ),
     # --- a builder that gets instructions and sees pictures
-    Level(
+    _pictures(
         "pictures-ground-v2",
         f"One block 1 to 3 cells from one of 3 standing blocks, named by its colour in one sentence, {_WALKING}.",
         Spawned(PlacedBeside()),
         _PAIRS,
-        controls="walking",
-        sees=_PICTURES,
         max_steps=200,
         budget=20_000_000,
     ),
-    Level(
+    _pictures(
         "pictures-layers-v2",
         f"One of 5 blocks in 3 layers removed and another one placed at a third, named by colour, {_WALKING}.",
         Spawned(ChangedByColor()),
         _PAIRS,
-        controls="walking",
-        sees=_PICTURES,
         max_steps=400,
         budget=50_000_000,
     ),
-    Level(
+    _pictures(
         "pictures-structures-v2",
         f"The full game: 12 to 20 blocks in shapes, each given its place at one of 3 standing blocks, {_WALKING}.",
         Spawned(ShapesBeside()),
         _FORMS,
-        controls="walking",
-        sees=_PICTURES,
         max_steps=1000,
         budget=100_000_000,
         spare=None,
@@ -433,15 +399,12 @@ _LISTED: tuple[Level, ...] = (
         )
     ),
     # --- teams, who observe vectors and choose numbers
-    Level(
+    _team(
         "team-divide-v2",
         "Four blocks in 8 cells by two builders, who hold two colours each and do not see what stands.",
         PartBlocks(AROUND, ((1, 2), (1, 2), (3, 4), (3, 4))),
-        (HeldOut("targets", 5),),
-        controls="cells",
         sees=("compass",),
         max_steps=2,
-        budget=200_000,
         game={
             "architects": 0,
             "builders": 2,
@@ -451,15 +414,12 @@ _LISTED: tuple[Level, ...] = (
         table=_cells(AROUND, (1, 2, 3, 4)),
         vectors={"drop": ("compass", "others", *_UNSEEN), "crop": (1, 1)},
     ),
-    Level(
+    _team(
         "team-relay-v2",
         "A block that is missing; one architect sees the target, another one talks to the builder, one symbol a step.",
         PartBlocks(_NINE, ((6,), (1, 2, 3), (1, 2, 3)), standing=2),
-        (HeldOut("targets", 5),),
-        controls="cells",
         sees=("grid", "dialog"),
         max_steps=3,
-        budget=200_000,
         game={
             **_ONE_SYMBOL,
             "vocabulary": 9,
@@ -471,15 +431,12 @@ _LISTED: tuple[Level, ...] = (
         table=_cells(_NINE, (6,)),
         vectors={"drop": _UNSEEN, "crop": (1, 1), "words": "one-hot"},
     ),
-    Level(
+    _team(
         "team-sides-v2",
         "A block that is missing; one architect sees from the north, another one from the west; one symbol of each.",
         PartBlocks(_NINE, ((1, 6), (1, 2, 3, 4, 5, 6)), standing=1, apart=True),
-        (HeldOut("targets", 5),),
-        controls="cells",
         sees=("dialog",),
         max_steps=2,
-        budget=200_000,
         game={
             **_ONE_SYMBOL,
             "vocabulary": 6,
@@ -491,27 +448,22 @@ _LISTED: tuple[Level, ...] = (
         table=_cells(_NINE, (1, 6)),
         vectors={"drop": ("target_mask", "target_grid"), "crop": (1, 1), "words": "one-hot"},
     ),
-    Level(
+    _team(
         "team-assist-v2",
         "A block and its mirror image are missing; one builder sees the target, the other one only what stands.",
         MirroredBlocks(_WEST, ((1, 4), (2, 5), (3, 6))),
-        (HeldOut("targets", 5),),
-        controls="cells",
         sees=("grid",),
         max_steps=2,
-        budget=200_000,
         game={"architects": 0, "builders": 2, "sees": {"builder_0": "all"}, "inventories": _HALVES},
         table=(*_cells(_WEST, (1, 2, 3)), *_cells(_EAST, (4, 5, 6))[1:]),
         vectors={"drop": ("others", *_UNSEEN), "crop": (1, 2)},
     ),
     # --- what people wrote
-    Level(
+    _told(
         "human-turns-v2",
         "Changes that people asked for in the IGLU single-turn corpus, walking.",
         PinnedInstructions("645e5ee674fd"),
         (HeldOut("corpora"),),
-        controls="walking",
-        sees=_STATE,
         max_steps=1000,
         budget=20_000_000,
         spare=None,

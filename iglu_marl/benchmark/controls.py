@@ -16,15 +16,14 @@ pictures show what is reached where all games start alike, so that pictures of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.catalog import CONTROLS as CONTROLS
 from iglu_marl.benchmark.catalog import Level
 from iglu_marl.core.controls import at_rest
 from iglu_marl.core.dialogue import Role, role_of
@@ -45,49 +44,34 @@ class Scheduled(NamedTuple):
     dark: bool = False
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-@dataclass(frozen=True)
-class Change:
-    """What a control changes for an agent.
-
-    see: maps an observation to the one that the agent gets. did: called with each action.
-    """
-
-    see: Callable[[Any], Any] = _same
-    did: Callable[[Any], Any] = _same
-
-
-def changes_of(
-    control: str, game: Scheduled, players: Sequence[Any], second_env: Callable[[], Any]
-) -> dict[Any, Change]:
-    """Return by player what a control changes in a game.
+def controlled(
+    control: str, game: Scheduled, agents: Mapping[Any, Agent], env: Any, second_env: Callable[[], Any]
+) -> dict[Any, Agent]:
+    """Return the agents of a game as a control has them.
 
     Args:
         control: name of the control; "": none.
         game: the game.
-        players: roles, or names of agents.
-        second_env: returns a second environment like that of the game.
+        agents: the agents by role or name.
+        env: the environment of the game.
+        second_env: returns a second environment like it.
 
     """
-    builders = [player for player in players if role_of(player) is Role.BUILDER]
-    if control == "muted":
-        return dict.fromkeys(builders, Change(muted))
-    if control == "blind":
-        return dict.fromkeys(builders, Change(partial(_seeing, game.other.target_grid)))
-    if control == "scrambled":
-        architects = [player for player in players if player not in builders]
-        return dict.fromkeys(architects, Change(partial(_seeing, game.other.target_grid)))
-    if control == "unsighted":
-        pictures = OtherPictures(game, [_agent_of(player) for player in players], second_env)
-        return {player: pictures.change(_agent_of(player)) for player in players}
-    return {}
-
-
-def _agent_of(player: Any) -> str:
-    return str(player) if "_" in str(player) else f"{player}_0"
+    other: Callable[[Any], Any] = partial(_with_target, game.other.target_grid)
+    changed: dict[Any, Any] = {}
+    for player, agent in agents.items():
+        builds = role_of(player) is Role.BUILDER
+        if control == "muted" and builds:
+            changed[player] = Observing(agent, muted)
+        elif control == "blind" and builds:
+            changed[player] = Observing(agent, other, game.other)
+        elif control == "scrambled" and not builds:
+            changed[player] = Observing(agent, other)
+        elif control == "unsighted":
+            changed[player] = Unsighted(agent, game, second_env)
+        elif control == "alone" and not player.endswith("_0"):
+            changed[player] = Resting(env.action_space(player))
+    return {**agents, **changed}
 
 
 def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,7 +80,7 @@ def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
     return {**observation, "dialog": "" if isinstance(dialog, str) else np.zeros_like(dialog)}
 
 
-def _seeing(target: npt.NDArray[Any], observation: Mapping[str, Any]) -> dict[str, Any]:
+def _with_target(target: npt.NDArray[Any], observation: Mapping[str, Any]) -> dict[str, Any]:
     return {**observation, "target_grid": target.astype(observation["target_grid"].dtype)}
 
 
@@ -106,61 +90,15 @@ def silenced(level: Level) -> Level:
     return replace(level, game={**level.game, "hearers": dict.fromkeys(speakers, ())})
 
 
-class OtherPictures:
-    """Pictures in place of those of a game: black ones, or those of the game's other task.
-
-    game: the game, with the other task. agents: names of all agents. second_env: returns the environment of the other
-    task, in which the agents' actions are repeated.
-    """
-
-    def __init__(self, game: Scheduled, agents: Sequence[str], second_env: Callable[[], Any]) -> None:
-        self._game, self._agents, self._second_env = game, agents, second_env
-        self._env: Any = None
-        self._observed: Any = None
-        self._actions: dict[str, Any] = {}
-        self._over = False
-
-    def change(self, agent: str) -> Change:
-        """Return the change for an agent: builders see other pictures, and the actions of all are repeated."""
-
-        def see(observation: Mapping[str, Any]) -> Mapping[str, Any]:
-            return self._see(agent, observation) if "pov" in observation else observation
-
-        def did(action: Any) -> Any:
-            self._actions[agent] = action
-            return action
-
-        return Change(see, did)
-
-    def _see(self, agent: str, observation: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self._game.dark:
-            return {**observation, "pov": np.zeros_like(observation["pov"])}
-        self._follow()
-        shown = self._observed if len(self._agents) == 1 else self._observed[agent]
-        return {**observation, "pov": shown["pov"].copy()}
-
-    def _follow(self) -> None:
-        """Start the game of the other task, or repeat the actions there as soon as all agents have acted."""
-        alone = len(self._agents) == 1
-        if self._env is None:
-            self._env = self._second_env()
-            options = {"task": self._game.other}
-            self._observed, _ = self._env.reset(seed=self._game.number, options=options)
-        elif len(self._actions) == len(self._agents) and not self._over:
-            actions = self._actions[self._agents[0]] if alone else self._actions
-            self._observed, _, *ends, _ = self._env.step(actions)
-            self._actions = {}
-            self._over = any(ends) if alone else not self._env.agents
-
-
 class Observing:
-    """An agent that a control changes.
+    """An agent with other observations.
 
-    change: what the control changes. task: task that a privileged agent gets instead of the episode's.
+    see: maps an observation to the one that the agent gets. task: task that a privileged agent gets instead of the
+    episode's.
     """
 
-    def __init__(self, agent: Agent, change: Change, task: Task | None = None) -> None:
-        self.agent, self.change, self.task = agent, change, task
+    def __init__(self, agent: Agent, see: Callable[[Any], Any], task: Task | None = None) -> None:
+        self.agent, self.see, self.task = agent, see, task
         self.privileged = getattr(agent, "privileged", False)
 
     def reset(self, role: Role, seed: int | None, **options: Any) -> None:
@@ -171,7 +109,7 @@ class Observing:
 
     def act(self, observation: Any) -> Any:
         """Return the agent's action for the changed observation."""
-        return self.change.did(self.agent.act(self.change.see(observation)))
+        return self.agent.act(self.see(observation))
 
     @property
     def idle(self) -> bool:
@@ -181,6 +119,35 @@ class Observing:
     def close(self) -> None:
         """Close the agent."""
         self.agent.close()
+
+
+class Unsighted(Observing):
+    """A builder that gets black pictures, or those of another game with its actions."""
+
+    def __init__(self, agent: Agent, game: Scheduled, second_env: Callable[[], Any]) -> None:
+        super().__init__(agent, self._without_pictures)
+        self._game, self._second_env = game, second_env
+        self._env: Any = None
+        self._over = False
+
+    def _without_pictures(self, observation: Mapping[str, Any]) -> dict[str, Any]:
+        if "pov" not in observation:  # of a scripted builder
+            return dict(observation)
+        if self._game.dark:
+            return {**observation, "pov": np.zeros_like(observation["pov"])}
+        if self._env is None:
+            self._env = self._second_env()
+            options = {"task": self._game.other}
+            self._observed, _ = self._env.reset(seed=self._game.number, options=options)
+        return {**observation, "pov": self._observed["pov"].copy()}
+
+    def act(self, observation: Any) -> Any:
+        """Return the agent's action, and repeat it in the other game."""
+        action = super().act(observation)
+        if self._env is not None and not self._over:
+            self._observed, _, *ends, _ = self._env.step(action)
+            self._over = any(ends)
+        return action
 
 
 class Resting:
@@ -200,11 +167,3 @@ class Resting:
 
     def close(self) -> None:
         """Do nothing."""
-
-
-def alone(team: Mapping[str, Agent], env: Any) -> dict[str, Agent]:
-    """Return a team of which only the first agent of each role acts."""
-    return {
-        name: agent if name.endswith("_0") else Resting(env.action_space(name))
-        for name, agent in team.items()
-    }

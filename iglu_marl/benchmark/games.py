@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +76,6 @@ def plays_itself(builder: Any) -> bool:
 
 def reference_env(level: Level, split: Any) -> Any:
     """Return the level's game with the observations and actions that scripted builders need."""
-    sees = tuple(name for name in dict.fromkeys((*level.sees, "grid", "pose", "dialog")) if name != "pov")
-    if level.is_pair:
-        return parallel_env(level.config(split, builder_sees=sees))
-    return builder_env(level, split, sees=(*sees, *(("target",) * level.sees_target)))
+    fields = dict.fromkeys((*level.sees, "grid", "pose", "dialog"))
+    level = replace(level, sees=tuple(name for name in fields if name != "pov"))
+    return parallel_env(level.config(split)) if level.is_pair else builder_env(level, split)

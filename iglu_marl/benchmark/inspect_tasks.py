@@ -18,10 +18,6 @@ from inspect_ai import eval as run_tasks
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageSystem,
-    ChatMessageUser,
-    ContentImage,
-    ContentText,
     GenerateConfig,
     Model,
     ModelAPI,
@@ -31,6 +27,7 @@ from inspect_ai.model import (
     ModelUsage,
     get_model,
     get_model_info,
+    messages_from_openai,
     modelapi,
     set_model_info,
 )
@@ -99,32 +96,22 @@ def play(level: str, seed: int, greedy: bool = True) -> Any:
         number = state.metadata["number"]
         game, chat = chosen.start(number, seed)
         messages: list[ChatMessage] = []
-        replies: list[str] = []
         while chat:
             _playing.set((game, chat))
-            prompt = [_message(part) for part in chat]
+            prompt = await messages_from_openai(chat)
             output = await get_model(role=game.turn.value, config=_sampling(greedy)).generate(prompt)
             if output.stop_reason == "model_length":
                 raise ServiceError(
                     f"the context of the model is too small: {output.error or output.completion}"
                 )
             messages += [*(prompt[1:] if messages else prompt), output.message]
-            replies.append(output.completion)
             chat = (await asyncio.to_thread(game.step, output.completion))[0]
             state.output = output
         state.messages = messages
-        state.metadata |= {"outcome": outcome(chosen, number, seed, game)._asdict(), "replies": replies}
+        state.metadata["outcome"] = outcome(chosen, number, seed, game)._asdict()
         return state
 
     return solve
-
-
-def _message(part: GameMessage) -> ChatMessage:
-    kind, message = ChatMessageSystem if part["role"] == "system" else ChatMessageUser, Message.of_chat(part)
-    if not message.pictures:
-        return kind(content=message.text)
-    pictures = [ContentImage(image=one["image_url"]["url"]) for one in part["content"][1:]]
-    return kind(content=[ContentText(text=message.text), *pictures])
 
 
 @scorer(metrics=[{name: [mean(), stderr(cluster="unit")] for name in MEASURES}])
@@ -173,17 +160,12 @@ class LocalPlayer(ModelAPI):
         game, chat = _playing.get()
         if self._backend is None:
             text = await asyncio.to_thread(PLAYERS[self.model_name], game, chat)
-            usage = ModelUsage()
-        else:
-            request = ChatRequest(tuple(map(Message.of_chat, chat)))
-            (reply,) = await asyncio.to_thread(self._backend.complete, [request])
-            text = reply.text
-            total = reply.prompt_tokens + reply.completion_tokens
-            usage = ModelUsage(
-                input_tokens=reply.prompt_tokens, output_tokens=reply.completion_tokens, total_tokens=total
-            )
-        output = ModelOutput.from_content(self.model_name, text)
-        output.usage = usage
+            return ModelOutput.from_content(self.model_name, text)
+        request = ChatRequest(tuple(map(Message.of_chat, chat)))
+        (reply,) = await asyncio.to_thread(self._backend.complete, [request])
+        output = ModelOutput.from_content(self.model_name, reply.text)
+        sent, received = reply.prompt_tokens, reply.completion_tokens
+        output.usage = ModelUsage(input_tokens=sent, output_tokens=received, total_tokens=sent + received)
         return output
 
     def max_connections(self) -> int:

@@ -5,14 +5,12 @@ A builder that sees nothing cannot find them, however long it feels its way alon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.splits import COLORS, GROUND, Content, Shapes, described
+from iglu_marl.benchmark.splits import COLORS, GROUND, Content, Shapes, described, draw
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, cells_of, color_at, in_zone, index_of
 from iglu_marl.core.task import Task
 from iglu_marl.language import Blocks, Build, Instruction, Place, outcomes, render
@@ -22,7 +20,6 @@ from iglu_marl.language.meaning.verbs import Remove
 from iglu_marl.language.meaning.verbs import Sequence as InstructionSequence
 
 Grid = npt.NDArray[np.int8]
-T = TypeVar("T")
 
 
 def _beside(way: Direction, color: int, steps: int = 1) -> Beside:
@@ -41,15 +38,11 @@ def _standing(count: int, rng: np.random.Generator) -> tuple[Grid, list[Cell]]:
 
 def _new_color(grid: Grid, rng: np.random.Generator) -> int:
     """Return a colour that no block has, so that the landmark is the only one of its colour."""
-    return int(_draw([color for color in COLORS if not (grid == color).any()], rng))
+    return int(draw([color for color in COLORS if not (grid == color).any()], rng))
 
 
 def _is_free(grid: Grid, cell: Cell) -> bool:
     return in_zone(*cell) and not color_at(grid, cell)
-
-
-def _draw(options: Sequence[T], rng: np.random.Generator) -> T:
-    return options[int(rng.integers(len(options)))]
 
 
 def _tops(grid: Grid) -> list[Cell]:
@@ -75,7 +68,7 @@ class PlacedBeside(Content):
         """Any task."""
         start, cells = _standing(self.standing, rng)
         while True:
-            landmark, way = _draw(cells, rng), _draw(COMPASS, rng)
+            landmark, way = draw(cells, rng), draw(COMPASS, rng)
             steps = int(rng.integers(1, self.farthest + 1))
             cell = shifted(landmark, scaled(VECTORS[way], steps))
             if _is_free(start, cell):
@@ -98,7 +91,7 @@ class ChangedByColor(Content):
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
         start = self._columns(rng)
-        gone = _draw(_tops(start), rng)
+        gone = draw(_tops(start), rng)
         target = start.copy()
         target[index_of(gone)] = 0
         places = [
@@ -111,7 +104,7 @@ class ChangedByColor(Content):
         ]
         if not places:
             return self.sample(rng)
-        landmark, way = _draw(places, rng)
+        landmark, way = draw(places, rng)
         color = _new_color(target, rng)
         target[index_of(shifted(landmark, VECTORS[way]))] = color
         steps = (
@@ -125,9 +118,9 @@ class ChangedByColor(Content):
         for color in rng.permutation(COLORS)[:5]:
             tops = [cell for cell in _tops(grid) if cell[1] < self.levels - 2]
             if tops and rng.random() < 0.5:
-                cell = shifted(_draw(tops, rng), VECTORS[Direction.UP])
+                cell = shifted(draw(tops, rng), VECTORS[Direction.UP])
             else:
-                cell = _draw([cell for cell in GROUND if _is_free(grid, cell)], rng)
+                cell = draw([cell for cell in GROUND if _is_free(grid, cell)], rng)
             grid[index_of(cell)] = color
         return grid
 
@@ -160,8 +153,8 @@ class ShapesBeside(Shapes):
         steps: list[Instruction] = []
         grid = start
         for _ in range(4):
-            way = _draw((Direction.UP, *COMPASS), rng)
-            build = Build(self._shape(rng), (_draw(others, rng),), _beside(way, _draw(landmarks, rng)))
+            way = draw((Direction.UP, *COMPASS), rng)
+            build = Build(self._shape(rng), (draw(others, rng),), _beside(way, draw(landmarks, rng)))
             found = outcomes(build, grid)
             if isinstance(found, tuple) and len(found) == 1:
                 steps.append(build)

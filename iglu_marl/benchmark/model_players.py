@@ -148,4 +148,4 @@ PLAYERS: dict[str, Player] = {
     "place-and-remove": place_and_remove,
     "enumerate": enumerate_blocks,
 }
-MUST_NOT_WIN = ("grammar", "always-ask", "never-ask", "copy", "silent", "place-and-remove", "enumerate")
+MUST_NOT_WIN = tuple(PLAYERS)[1:]

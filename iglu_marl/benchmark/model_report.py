@@ -10,6 +10,7 @@ from math import sqrt
 from typing import Any
 
 from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
+from inspect_ai.model import ModelConfig
 
 from iglu_marl.agents.llm.messages import Message
 from iglu_marl.benchmark.model_players import PLAYERS
@@ -59,26 +60,26 @@ def _odd(settings: Mapping[str, Any], allowed: Allowed, where: str = "") -> list
     return odd
 
 
-def _marks_of_model(
-    name: str, generation: Mapping[str, Any], arguments: Mapping[str, Any], role: str
-) -> list[str]:
-    provider, _, player = name.partition("/")
-    marks = _odd(generation, GENERATION, role) + _odd(arguments, {}, role)
-    if provider not in PROVIDERS:
-        marks.append(f"{role}provider {provider}")
-    elif provider == "iglu_marl" and player in PLAYERS:
-        marks.append(f"{role}no model: {player}")
-    return marks
+def _players(log: EvalLog) -> list[tuple[str, ModelConfig]]:
+    """Return the models of a log by role; "" for the one that plays what no role names."""
+    run = log.eval
+    usual = ModelConfig(model=run.model, config=run.model_generate_config, args=run.model_args)
+    roles = (run.model_roles or {}).items()
+    named = [(role, one) for role, part in roles for one in (part if isinstance(part, list) else [part])]
+    return [("", usual), *named]
 
 
 def marks_of(log: EvalLog) -> list[str]:
     """Return what differs from the strict profile and a complete row; [] for a row that can be cited."""
-    run, level = log.eval, _level(log)
-    marks = _marks_of_model(run.model, _settings(run.model_generate_config), run.model_args, "")
-    for role, configs in (run.model_roles or {}).items():
-        for config in configs if isinstance(configs, list) else [configs]:
-            settings = _settings(config.config)
-            marks += _marks_of_model(config.model, settings, config.args, f"{role}: ")
+    run, level, marks = log.eval, _level(log), list[str]()
+    for role, player in _players(log):
+        start = f"{role}: " if role else ""
+        provider, _, name = player.model.partition("/")
+        marks += _odd(_settings(player.config), GENERATION, start) + _odd(player.args, {}, start)
+        if provider not in PROVIDERS:
+            marks.append(f"{start}provider {provider}")
+        elif provider == "iglu_marl" and name in PLAYERS:
+            marks.append(f"{start}no model: {name}")
     marks += _odd(_settings(log.plan.config), GENERATION) + _odd(_settings(run.config), RUN)
     marks += _odd(run.task_args, {"seed": (0,), "games": range(level.count, 10**9), "greedy": None})
     if run.task_version != VERSION:
@@ -87,11 +88,11 @@ def marks_of(log: EvalLog) -> list[str]:
         marks.append("another solver")
     if [one.name for one in run.scorers or ()] != ["judge"]:
         marks.append("another scorer")
-    played = {sample.id for sample in log.samples or () if _is_played(sample)}
-    missing = level.count - len(played & set(range(level.count)))
-    if missing:
-        marks.append(f"{level.count - missing} of {level.count} games")
-    if len(log.samples or ()) != len({sample.id for sample in log.samples or ()}):
+    samples = log.samples or []
+    played = {sample.id for sample in samples if _is_played(sample)} & set(range(level.count))
+    if len(played) < level.count:
+        marks.append(f"{len(played)} of {level.count} games")
+    if len(samples) != len({sample.id for sample in samples}):
         marks.append("games several times")
     return list(dict.fromkeys(marks))
 
@@ -141,13 +142,9 @@ class ModelResult:
         rows = {int(one.id): GameRow(**one.metadata["outcome"]) for one in samples if _is_played(one)}
         usage = [use for sample in samples for use in sample.model_usage.values()]
         costs = [use.total_cost for use in usage if use.total_cost is not None]
-        roles = {
-            role: config.model
-            for role, config in (log.eval.model_roles or {}).items()
-            if not isinstance(config, list) and (level.role == "both" or role == level.role)
-        }
-        names = [roles.get(role, log.eval.model) for role in ("architect", "builder")]
-        names = names if level.role == "both" else names[:1] if level.role == "architect" else names[1:]
+        roles = dict(_players(log))
+        seats = ("architect", "builder") if level.role == "both" else (level.role,)
+        names = [roles.get(role, roles[""]).model for role in seats]
         settings = {**_settings(log.plan.config), **_settings(log.eval.model_generate_config)}
         settings |= {"temperature": settings.get("temperature", "default")}
         return cls(
@@ -185,10 +182,8 @@ class ModelResult:
         """Repeat all games from their replies, and return what does not agree."""
         level, log = find_level(self.level), self.log
         samples = log.samples or []
-        numbers = sorted(int(one.id) for one in samples)
-        games = log.eval.task_args.get("games") or level.count
-        count = min(games, level.count)
-        problems = []
+        numbers, problems = sorted(int(one.id) for one in samples), []
+        count = min(log.eval.task_args.get("games") or level.count, level.count)
         if numbers != list(range(count)):
             problems.append(f"the games are not 0..{count - 1}, each once: {numbers!s:.60}")
         if (log.eval.metadata or {}).get("digest") != level.digest(self.seed, count):
@@ -204,21 +199,19 @@ def _agrees(level: Any, sample: EvalSample, seed: int) -> bool:
     number = int(sample.id)
     game, chat = level.start(number, seed)
     prompts: list[str] = []
-    for reply in sample.metadata["replies"]:
+    for reply in [one.text for one in sample.messages if one.role == "assistant"]:
         if not chat:
             return False
         prompts += [Message.of_chat(part).text for part in (chat[1:] if prompts else chat)]
         chat = game.step(reply)[0]
-    row = outcome(level, number, seed, game)
-    judged = (sample.scores or {}).get("judge")
-    value = judged.value if judged is not None else None
+    row, judged = outcome(level, number, seed, game), (sample.scores or {}).get("judge")
     return (
         not chat
         and row == GameRow(**sample.metadata["outcome"])
         and prompts == [one.text for one in sample.messages if one.role != "assistant"]
-        and sample.metadata["replies"] == [one.text for one in sample.messages if one.role == "assistant"]
-        and isinstance(value, dict)
-        and value.get("score") == row.score
+        and judged is not None
+        and isinstance(judged.value, dict)
+        and judged.value.get("score") == row.score
     )
 
 
@@ -237,7 +230,7 @@ def read_results(paths: Iterable[str | os.PathLike[str]]) -> list[ModelResult]:
 
 # ---------------------------------------------------------------------------------------------------------- tables
 
-SUMMED = tuple(level.name for level in LEVELS if level.listed is None)
+SUMMED = tuple(level.name for level in LEVELS if level.make)
 HEADS = (
     "model", "setting", "level", "score", "tokens", "cost", "questions", "wrong", "unread", "marks",
 )  # fmt: skip

@@ -6,7 +6,7 @@ Each maker samples a game from a generator. Texts come from `model_texts`; what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -25,8 +25,9 @@ from iglu_marl.benchmark.model_texts import (
     written_dialogues,
     written_requests,
 )
+from iglu_marl.benchmark.splits import draw
 from iglu_marl.core.dialogue import Utterance
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES, BlockGrid, blocks_to_grid, in_zone
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES, BlockGrid, Cell, blocks_to_grid, in_zone
 from iglu_marl.language import render
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.renderer import EYE_LENS
@@ -63,18 +64,15 @@ def _round(
     return InstructedRound(request.text, start, target, answer, ask, guess)
 
 
-def _choice(rng: Rng, items: Sequence[WrittenRequest]) -> WrittenRequest:
-    return items[int(rng.integers(len(items)))]
+@lru_cache(maxsize=2)
+def _requests(with_blocks: bool) -> tuple[WrittenRequest, ...]:
+    """Return the requests about blocks that are there, or those for something new."""
+    return tuple(request for request in written_requests() if bool(request.start) == with_blocks)
 
 
-@lru_cache(maxsize=1)
-def _with_blocks() -> tuple[WrittenRequest, ...]:
-    return tuple(request for request in written_requests() if request.start)
-
-
-@lru_cache(maxsize=1)
-def _without_blocks() -> tuple[WrittenRequest, ...]:
-    return tuple(request for request in written_requests() if not request.start)
+def _are_near(cells: Iterable[Cell], others: Iterable[Cell]) -> bool:
+    """Whether columns of both are the same or adjacent."""
+    return any(max(abs(a - x), abs(b - z)) < 2 for a, _, b in cells for x, _, z in others)
 
 
 def _is_playable(start: Blocks, target: Blocks) -> bool:
@@ -97,7 +95,7 @@ _JOINS = (
 def requests(rng: Rng) -> RoundsGame:
     """Sample one message with two requests: one about blocks that are there, and one for something new."""
     while True:
-        first, second = _choice(rng, _with_blocks()), _choice(rng, _without_blocks())
+        first, second = draw(_requests(True), rng), draw(_requests(False), rng)
         mine, theirs = first.colors, second.colors
         if len(mine) + len(theirs) > len(COLORS):
             continue
@@ -105,11 +103,9 @@ def requests(rng: Rng) -> RoundsGame:
         first = shift(rng, symmetry.request(first))
         free = [int(color) for color in rng.permutation([c for c in COLORS if c not in first.colors])]
         second = Symmetry.sample(rng, dict(zip(sorted(theirs), free, strict=False))).request(second)
-        near = any(max(abs(a - x), abs(b - z)) < 2 for a, _, b in first.cells for x, _, z in second.cells)
         start, target = first.start, first.target | second.target
-        if not near and _is_playable(start, target):
-            join = _JOINS[int(rng.integers(len(_JOINS)))]
-            text = join.format(_sentence(first.text), _sentence(second.text))
+        if not _are_near(first.cells, second.cells) and _is_playable(start, target):
+            text = draw(_JOINS, rng).format(_sentence(first.text), _sentence(second.text))
             return RoundsGame((_round(WrittenRequest("", text, start, target)),), first.name)
 
 
@@ -122,8 +118,7 @@ DIALOGUE_TURNS = 3
 
 def dialogue(rng: Rng) -> RoundsGame:
     """Sample three turns of a dialogue. What was said before them is known, and the world is as it was then."""
-    names = list(written_dialogues())
-    name = names[int(rng.integers(len(names)))]
+    name = draw(list(written_dialogues()), rng)
     can_turn, turns = written_dialogues()[name]
     symmetry = Symmetry.sample(rng)
     if not can_turn:
@@ -174,7 +169,7 @@ def viewpoint(rng: Rng) -> RoundsGame:
         text = "{} But turn all that stands there in the end by a quarter clockwise, seen from above, about the centre."
         seen = Symmetry(turns=1)
     while True:
-        request = shift(rng, Symmetry.sample(rng).request(_choice(rng, known)))
+        request = shift(rng, Symmetry.sample(rng).request(draw(known, rng)))
         meant = seen.request(request)
         start = request.start if kind == 4 else meant.start
         plain = seen.blocks(request.target)
@@ -193,7 +188,7 @@ _THINGS = "blocks?|ones?|row|line|tower|stack|square|cube|wall|ring|pillar|colum
 def _vague(rng: Rng) -> tuple[WrittenRequest, WrittenRequest, int]:
     """Return a request, the same without its only new colour, and that colour."""
     while True:
-        request = _choice(rng, written_requests())
+        request = draw(written_requests(), rng)
         new = set(request.target.values()) - set(request.start.values())
         if len(new) != 1:
             continue
@@ -220,14 +215,13 @@ def without_color(text: str, color: str) -> str | None:
 
 def _twin(rng: Rng) -> tuple[WrittenRequest, str]:
     """Return a request that can mean two equal things, and the sentence that says which."""
-    relative = [request for request in _with_blocks() if request.is_relative and len(request.cells) <= 16]
+    relative = [request for request in _requests(True) if request.is_relative and len(request.cells) <= 16]
     while True:
-        request = shift(rng, Symmetry.sample(rng).request(_choice(rng, relative)))
-        way = ORDER[int(rng.integers(4))]
+        request = shift(rng, Symmetry.sample(rng).request(draw(relative, rng)))
+        way = draw(ORDER, rng)
         steps = -int(rng.integers(3, 8))
         other = request.shifted(steps * WAYS[way][0], steps * WAYS[way][1])
-        near = any(max(abs(a - x), abs(b - z)) < 2 for a, _, b in request.cells for x, _, z in other.cells)
-        if near or not all(in_zone(*cell) for cell in other.cells):
+        if _are_near(request.cells, other.cells) or not all(in_zone(*cell) for cell in other.cells):
             continue
         start, target = request.start | other.start, request.target | other.start
         if _is_playable(start, target):
@@ -253,7 +247,7 @@ def clarification(rng: Rng) -> RoundsGame:
 
 # -------------------------------------------------------------------------------------------------------- speakers
 
-_NAMES = (
+_NAMES = [
     "Ada",
     "Amir",
     "Bela",
@@ -267,7 +261,7 @@ _NAMES = (
     "Mira",
     "Omar",
     "Rosa",
-)
+]
 WHOLE, AS_USUAL, OTHERWISE = "whole", "as usual", "otherwise"
 
 
@@ -301,8 +295,8 @@ VIEW = (256, 256)
 def pictures(rng: Rng) -> RoundsGame:
     """Sample a request about blocks that are seen from an edge of the zone, and only there."""
     while True:
-        request = shift(rng, Symmetry.sample(rng).request(_choice(rng, _with_blocks())))
-        way = ORDER[int(rng.integers(4))]
+        request = shift(rng, Symmetry.sample(rng).request(draw(_requests(True), rng)))
+        way = draw(ORDER, rng)
         x, z = (-5 * step for step in WAYS[way])
         pose = (float(x), 2.0, float(z), 90.0 * ORDER.index(way), -25.0)
         if _is_playable(request.start, request.target) and _is_seen(request, pose):
@@ -332,20 +326,16 @@ def structure(rng: Rng) -> RoundsGame:
     whole shapes.
     """
     while True:
-        parts = []
-        for _ in range(2):
-            request = _choice(rng, _without_blocks())
-            colors = Symmetry.sample(rng)
-            parts.append(colors.request(request))
-        first, second = parts
-        target = first.target | second.target
-        near = any(max(abs(a - x), abs(b - z)) < 2 for a, _, b in first.target for x, _, z in second.target)
+        first, second = ((draw(_requests(False), rng), Symmetry.sample(rng)) for _ in range(2))
+        parts = [symmetry.request(request) for request, symmetry in (first, second)]
+        target = parts[0].target | parts[1].target
+        near = _are_near(parts[0].target, parts[1].target)
         if near or not 14 <= len(target) <= 40 or not _is_playable({}, target):
             continue
         whole = InstructedRound("", _grid({}), _grid(target))
         limit = int(WORDS_PER_BLOCK * len(target))
         if sum(len(text.split()) for text in plain_description(whole.start, whole.target)) <= limit:
-            return RoundsGame((whole,), first.name, words=limit)
+            return RoundsGame((whole,), parts[0].name, words=limit)
 
 
 def plain_description(grid: BlockGrid, target: BlockGrid) -> list[str]:

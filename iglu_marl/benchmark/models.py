@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -68,10 +68,10 @@ class ModelLevel:
     Args:
         name: id.
         about: one sentence on the tasks.
-        make: samples a game; or `listed` returns all of them.
+        make: samples a game; None: those that people asked for.
         rules: what the player reads of the judgement; may name {replies} and {words}, the limits.
         role: of the model: "builder", "architect", or "both" (two models).
-        games: number of games of a complete row; of listed games at most all.
+        games: number of games of a complete row; of those of people at most all.
         points: whether the score counts points for each round, instead of games without a mistake.
         max_replies: limit per game; 0: `REPLIES_PER_ROUND` for each round.
         team: name of a team, all of which the models play.
@@ -82,7 +82,6 @@ class ModelLevel:
     name: str
     about: str
     make: Maker | None = None
-    listed: Callable[[], Sequence[RoundsGame]] | None = None
     rules: str = _FIRST + _NO_QUESTIONS
     role: Literal["builder", "architect", "both"] = "builder"
     games: int = 100
@@ -91,19 +90,15 @@ class ModelLevel:
     team: str | None = None
     view: str = "layers"
 
-    def __post_init__(self) -> None:
-        if (self.make is None) == (self.listed is None):
-            raise ConfigError(f"the level {self.name!r:.80} needs either make or listed")
-
     @property
     def count(self) -> int:
         """Number of games of a complete row. Raises `MissingPackError` if a corpus is missing."""
-        return self.games if self.listed is None else min(self.games, len(self.listed()))
+        return self.games if self.make else min(self.games, len(_people()))
 
     def game(self, number: int, seed: int = 0) -> RoundsGame:
         """Return a game; a structure to be described is one round. seed: of the tasks; 0 is the public part."""
         as_count("seed", seed, 0, MAX_SEED)
-        as_count("number", number, 0, MAX_SEED if self.listed is None else len(self.listed()) - 1)
+        as_count("number", number, 0, MAX_SEED if self.make else len(_people()) - 1)
         return _game(self, number, seed)
 
     def start(self, number: int, seed: int = 0) -> tuple[TextGame, list[ChatMessage]]:
@@ -137,10 +132,8 @@ class ModelLevel:
 
 @lru_cache(maxsize=1024)
 def _game(level: ModelLevel, number: int, seed: int) -> RoundsGame:
-    if level.listed is not None:
-        games = level.listed()
-        return games[int(np.random.default_rng(seed).permutation(len(games))[number])]
-    assert level.make is not None
+    if level.make is None:
+        return _people()[int(np.random.default_rng(seed).permutation(len(_people()))[number])]
     return level.make(np.random.default_rng([seed, number, zlib.crc32(level.name.encode())]))
 
 
@@ -192,8 +185,7 @@ LEVELS: tuple[ModelLevel, ...] = (
         model_tasks.pictures, view="own",
     ),
     ModelLevel(
-        "people", "One change that a person asked for, in the IGLU single-turn corpus.", listed=_people,
-        games=1000,
+        "people", "One change that a person asked for, in the IGLU single-turn corpus.", games=1000,
     ),
 )  # fmt: skip
 _BY_NAME = {level.name: level for level in LEVELS}
@@ -296,24 +288,22 @@ def estimate(level: ModelLevel, games: int | None, prompt_price: float, reply_pr
     as 300. At most, each reply has the 8,192 tokens that the strict profile allows. prices: for a million tokens.
     """
     count, requests, prompt, most = min(games or level.count, level.count), 0, 0, 0
-    some = min(count, 5)
-    for number in range(some):
+    for number in range(min(count, 5)):
         game, chat = level.start(number)
         most += game.max_replies or 0
         while chat:
             requests += 1
-            for part in map(Message.of_chat, chat):
-                prompt += len(part.text) // 4 + len(part.pictures) * 300
+            messages = [Message.of_chat(part) for part in chat]
+            prompt += sum(len(message.text) // 4 + len(message.pictures) * 300 for message in messages)
             chat = game.step(PLAYERS["oracle"](game, chat))[0]
-    share, each = count / some, prompt / requests
-    cost = (prompt * prompt_price + requests * 80 * reply_price) / 1e6
-    limit = most * (each * prompt_price + 8192 * reply_price) / 1e6
+    share = count / min(count, 5) / 1e6
+    most_cost = most * (prompt / requests * prompt_price + 8192 * reply_price)
     return {
         "level": level.name,
         "games": count,
-        "requests": round(requests * share),
-        "at most": round(most * share),
-        "prompt tokens": round(prompt * share),
-        "cost": round(cost * share, 4),
-        "cost at most": round(limit * share, 4),
+        "requests": round(requests * share * 1e6),
+        "at most": round(most * share * 1e6),
+        "prompt tokens": round(prompt * share * 1e6),
+        "cost": round((prompt * prompt_price + requests * 80 * reply_price) * share, 4),
+        "cost at most": round(most_cost * share, 4),
     }

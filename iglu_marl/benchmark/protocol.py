@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from iglu_marl.agents.registry import factory, seated
 from iglu_marl.benchmark import strangers
 from iglu_marl.benchmark.catalog import Level, find, make
 from iglu_marl.benchmark.codes import kind_of
-from iglu_marl.benchmark.controls import Observing, Scheduled, alone, changes_of, silenced
+from iglu_marl.benchmark.controls import Resting, Scheduled, controlled, silenced
 from iglu_marl.benchmark.games import Judged, judged, plays_itself, reference_env
 from iglu_marl.benchmark.results import (
     FILE_SCHEMA,
@@ -27,7 +27,6 @@ from iglu_marl.benchmark.results import (
     Recordings,
     Result,
     Run,
-    means,
     read_result,
 )
 from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
@@ -37,9 +36,7 @@ from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import do_jobs, each, slices
 from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_errors
 from iglu_marl.core.schema import Entries, Field, check, some_text, whole
-from iglu_marl.core.task import Task
 from iglu_marl.core.versions import versions
-from iglu_marl.envs.batch_observations import rows as rows_of
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.values import from_json, name_of, player_of, to_json
 
@@ -99,17 +96,20 @@ def run(
     """
     level = find(level)
     agents = agents if isinstance(agents, (list, tuple)) else [agents]
-    if episodes < 1 or not agents or budget < 0:
-        given = f"{len(agents)} agents, {episodes} episodes and a budget of {budget}"
-        raise ConfigError(f"there are {given}, expected 1 or more agents and episodes, and 0 steps or more")
+    if episodes < 1 or not agents:
+        raise ConfigError(
+            f"there are {len(agents)} agents and {episodes} episodes, expected 1 or more of each"
+        )
     if curves and len(curves) != len(agents):
         raise ConfigError(f"there are {len(curves)} curves, expected one for each of {len(agents)} agents")
-    budget, points = int(budget), [[[int(steps), float(share)] for steps, share in curve] for curve in curves]
+    points = [[[int(steps), float(share)] for steps, share in curve] for curve in curves]
+    given = {"name": name, "command": command, "budget": int(budget), "supervision": list(supervision)}
     with wrap_errors("the result file", ConfigError):  # before hours of games
-        fields = {"name": name, "command": command, "budget": budget, "supervision": list(supervision)}
-        for field, value in fields.items():
-            check(FILE_SCHEMA[field], value, field)
-        check([FILE_SCHEMA["runs"][0]["curve"]], points, "curves")
+        schema = {
+            **{field: FILE_SCHEMA[field] for field in given},
+            "curves": [FILE_SCHEMA["runs"][0]["curve"]],
+        }
+        check(schema, {**given, "curves": points})
     numbers = list(map(int, seeds or range(len(agents))))
     if len(set(numbers)) != len(agents) or min(numbers) < 0:
         raise ConfigError(f"seeds are {numbers}, expected {len(agents)} different ones of 0 or more")
@@ -123,35 +123,39 @@ def run(
     if episodes % unit:
         raise ConfigError(f"episodes is {episodes}, expected a multiple of {unit}, the games with a stranger")
     kinds = ("", *(_controls(level, pairs) if controls else ()))
-    job = _Job(level, split, pairs, numbers, episodes, kinds)
-    ends = [(unit * first, unit * end) for first, end in slices(episodes // unit, processes)]
-    parts = [(place, *end) for place in range(len(pairs)) for end in ends]
-    done: dict[int, _Measured] = {}
-    for number, measured in do_jobs(each(partial(_measure, job)), parts, processes=processes):
-        done[number] = measured
-        progress(f"{level.name} part {len(done)} of {len(parts)}")
-    found, rows, tasks = [], [], []
+    games = [_scheduled(level.fold(seed), split, seed, episodes) for seed in numbers]
+    jobs = [
+        (place, seed, games[place][unit * first : unit * end])
+        for place, seed in enumerate(numbers)
+        for first, end in slices(episodes // unit, processes)
+    ]
+    parts: list[_Part] = []
+    work = partial(_measure, level, split, pairs, kinds)
+    for _, part in do_jobs(each(work), jobs, processes=processes, in_order=True):
+        parts.append(part)
+        progress(f"{level.name} part {len(parts)} of {len(jobs)}")
+    runs, rows = [], []
     for place, seed in enumerate(numbers):
-        own = [done[place * len(ends) + number] for number in range(len(ends))]
-        rows += [row for part in own for row in part.rows]
-        tasks += [task for part in own for task in part.tasks]
-        taken = {
-            control: float(np.mean([score for part in own for score in part.controls[control]]))
-            for control in kinds[1:]
-        }
+        own = [part for part, job in zip(parts, jobs, strict=True) if job[0] == place]
+        outcomes = {kind: [outcome for part in own for outcome, _ in part.played[kind]] for kind in kinds}
+        architect = pairs[place][0] if isinstance(pairs[place][0], str) else "own"
+        played = zip(games[place], outcomes.pop(""), strict=True)
+        rows += [_row(level, seed, game, architect, outcome) for game, outcome in played]
+        shares = {control: _mean(level, part) for control, part in outcomes.items()}
         curve = tuple((int(steps), share) for steps, share in points[place]) if points else ()
-        found.append(Run(seed, means(rows[-episodes:]), taken, curve))
+        runs.append(Run(seed, shares, curve))
     had = {*(supervision or _supervision(pairs))}
-    if any(part.privileged for part in done.values()):
+    if any(part.privileged for part in parts):
         had.add("target")
     kept = None
     if record and output is not None:
-        lines = [line for kind in kinds for part in range(len(parts)) for line in done[part].lines[kind]]
+        lines = [line for kind in kinds for part in parts for _, line in part.played[kind]]
         text = "\n".join(lines) + "\n"
         path = write_text(Path(output).with_suffix(".games.jsonl"), text)
         kept = Recordings(path.name, hashlib.sha256(text.encode()).hexdigest(), len(lines))
+    tasks = digest_of([game.task for part in games for game in part])
     result = Result(
-        level.name, level.digest, name, split, episodes, digest_of(tasks), budget, tuple(found), command, versions(),
+        level.name, level.digest, name, split, episodes, tasks, int(budget), tuple(runs), command, versions(),
         rows=tuple(rows), supervision=tuple(name for name in SUPERVISION if name in had),
         own_actions=own_actions.pop(), recordings=kept,
     )  # fmt: skip
@@ -162,59 +166,47 @@ def run(
     return result
 
 
-class _Job(NamedTuple):
-    """What all parts of a run share: the arguments of `run`."""
+class _Part(NamedTuple):
+    """Games that were played.
 
-    level: Level
-    split: SplitName
-    pairs: list[tuple[Any, Any]]
-    seeds: list[int]
-    episodes: int
-    kinds: tuple[str, ...]
-
-
-class _Measured(NamedTuple):
-    """Result of a part.
-
-    rows: its episodes. tasks: their tasks. lines: recorded games by control ("": none). controls: the level's measure
-    of each game, by control.
+    played: by control ("": none), outcome and recorded line of each game. privileged: whether an agent gets the task.
     """
 
-    rows: list[EpisodeRow]
-    tasks: list[Task]
-    lines: dict[str, list[str]]
-    controls: dict[str, list[float]]
+    played: dict[str, list[tuple[Judged, str]]]
     privileged: bool
 
 
-def _measure(job: _Job, part: tuple[int, int, int]) -> _Measured:
-    """Play a part of a run: the games first..end - 1 of the agents of a place."""
-    place, first, end = part
-    seed = job.seeds[place]
-    level = job.level.fold(seed)
-    games = _scheduled(level, job.split, seed, job.episodes)[first:end]
-    with closing((_Sittings if level.is_repeated else _Seats)(level, job.split, job.pairs, place)) as seats:
-        played = {kind: list(seats.play(games, kind)) for kind in job.kinds}
-    rows = [
-        EpisodeRow(
-            seed, content_digest(game.task), _partner(level, game, seats.partner), game.number, *outcome
-        )
-        for (outcome, _), game in zip(played[""], games, strict=True)
-    ]
-    lines = {
-        kind: [json.dumps(acts, separators=(",", ":")) for _, acts in own] for kind, own in played.items()
-    }
-    taken = {
-        kind: [float(getattr(outcome, level.measure)) for outcome, _ in own] for kind, own in played.items()
-    }
-    return _Measured(rows, [game.task for game in games], lines, taken, seats.privileged)
+def _measure(
+    level: Level,
+    split: SplitName,
+    pairs: Sequence[tuple[Any, Any]],
+    kinds: Sequence[str],
+    job: tuple[int, int, list[Scheduled]],
+) -> _Part:
+    """Play some games of a run. job: place and seed of its agents, and the games."""
+    place, seed, games = job
+    with closing(_Seats(level.fold(seed), split, pairs, place)) as seats:
+        played = {
+            kind: [
+                (outcome, json.dumps(actions, separators=(",", ":")))
+                for outcome, actions in seats.play(games, kind)
+            ]
+            for kind in kinds
+        }
+        return _Part(played, seats.privileged)
 
 
-def _partner(level: Level, game: Scheduled, architect: str) -> str:
-    """Return the partner of a game as a row has it. architect: its name on a level with symbols."""
+def _mean(level: Level, outcomes: Sequence[Judged]) -> float:
+    """Return the mean of the level's measure."""
+    return float(np.mean([getattr(outcome, level.measure) for outcome in outcomes]))
+
+
+def _row(level: Level, seed: int, game: Scheduled, architect: str, outcome: Judged) -> EpisodeRow:
+    """Return the row of a game. seed: of the run. architect: its name on a level with symbols."""
+    partner = architect if level.is_pair and not level.is_team else ""
     if level.is_repeated:
-        return f"stranger {game.number // strangers.GAMES}"
-    return architect if level.is_pair and not level.is_team else ""
+        partner = f"stranger {game.number // strangers.GAMES}"
+    return EpisodeRow(seed, content_digest(game.task), partner, game.number, *outcome)
 
 
 def _scheduled(level: Level, split: SplitName, seed: int, episodes: int) -> list[Scheduled]:
@@ -223,9 +215,8 @@ def _scheduled(level: Level, split: SplitName, seed: int, episodes: int) -> list
     Over repeated tasks, a control gets each of the other tasks in turn, and every other time dark pictures.
     """
     if level.is_repeated:
-        blocks = strangers.blocks_of(kind_of(level.name), split, -(-episodes // strangers.GAMES))
-        own = [strangers.TASKS[number] for number in blocks[:episodes]]
-        return [Scheduled(number, task, task) for number, task in enumerate(own)]
+        tasks = strangers.tasks_of(-(-episodes // strangers.GAMES))[:episodes]
+        return [Scheduled(number, task, task) for number, task in enumerate(tasks)]
     tasks = some_of(level.tasks(split), episodes)
     rest = others(tasks)
     first = np.random.default_rng(seed).integers([len(part) for part in rest])
@@ -256,10 +247,11 @@ class _Seats:
 
     def __init__(self, level: Level, split: SplitName, pairs: Sequence[Any], place: int) -> None:
         architect, builder = pairs[place]
-        self.partner = architect if isinstance(architect, str) else "own"
-        self._made = reference_env if plays_itself(builder) else make
-        self.level, self._split, twin = level, split, self._made(level, "train")
+        self._make = reference_env if plays_itself(builder) else make
+        self.level, self._split, twin = level, split, self._make(level, "train")
         specs = {Role.BUILDER: builder, Role.ARCHITECT: architect}
+        if level.is_repeated:
+            specs = {_role(level): builder}
         self._agents: dict[Any, Agent] = {}
         if level.is_team:
             self._agents = {name: seated(specs[role_of(name)], twin, name) for name in twin.possible_agents}
@@ -280,27 +272,23 @@ class _Seats:
     def _env(self, name: str = "games") -> Any:
         """Return the environment of the games, a "second" one like it, or a "silent" one without messages."""
         if name not in self._envs:
-            self._envs[name] = self._made(
-                silenced(self.level) if name == "silent" else self.level, self._split
-            )
+            level = silenced(self.level) if name == "silent" else self.level
+            self._envs[name] = self._make(level, self._split)
         return self._envs[name]
 
     def play(self, games: Sequence[Scheduled], control: str) -> Played:
         """Play games, and return each outcome with the actions by role."""
+        if self.level.is_repeated:
+            (agent,) = self._agents.values()
+            yield from _sittings(self.level, self._split, agent, games, control)
+            return
         silent = control == "muted" and bool(self.level.vectors)
         env = self._env("silent" if silent else "games")
+        team: dict[Any, Any] = (
+            {**self._agents, Role.BUILDER: self._next} if control == "cross-play" else self._agents
+        )
         for game in games:
-            agents = dict(self._agents)
-            if control == "cross-play" and self._next is not None:
-                agents[Role.BUILDER] = self._next
-            if control == "alone":
-                agents = alone(agents, env)
-            changes = changes_of("" if silent else control, game, list(agents), partial(self._env, "second"))
-            known = game.other if control == "blind" else None
-            agents = {
-                player: Observing(agent, changes[player], known) if player in changes else agent
-                for player, agent in agents.items()
-            }
+            agents = controlled("" if silent else control, game, team, env, partial(self._env, "second"))
             task = game.task
             if control == "scrambled" and not self.level.is_pair:
                 task = task.replace(dialog=game.other.dialog)
@@ -311,43 +299,24 @@ class _Seats:
             yield outcome, actions
 
 
-class _Sittings:
-    """The agent of a run on a level of strangers, which is reset for each sitting."""
-
-    privileged, partner = False, ""
-
-    def __init__(self, level: Level, split: SplitName, pairs: Sequence[Any], place: int) -> None:
-        self._level, self._split, self._twin = level, split, make(level, "train")
-        self._agent = factory(pairs[place][1], _role(level))(self._twin)
-
-    def close(self) -> None:
-        """Close the agent and its environment."""
-        self._agent.close()
-        self._twin.close()
-
-    def play(self, games: Sequence[Scheduled], control: str) -> Played:
-        """Play sittings, and return the outcome of each game with its action."""
-        role, kind = _role(self._level), kind_of(self._level.name)
-        for game in games[:: strangers.GAMES]:
-            number = game.number // strangers.GAMES
-            self._agent.reset(role, number)
-            played = strangers.play(kind, self._split, self._act, [number], control)
-            for outcome, action in zip(_outcomes(played), played.actions[0].tolist(), strict=True):
-                yield outcome, {role.value: [action]}
-
-    def _act(self, seen: Any) -> Any:
-        return np.array([self._agent.act(rows_of(seen, 0))])
+def _sittings(level: Level, split: SplitName, agent: Any, games: Sequence[Scheduled], control: str) -> Played:
+    """Play games with strangers, for each of whom the agent is reset."""
+    role, kind = _role(level), kind_of(level.name)
+    env = strangers.Sitting(kind, split, control)
+    for game in games:
+        sitting, number = divmod(game.number, strangers.GAMES)
+        if number == 0:
+            agent.reset(role, sitting)
+            seen, _ = env.reset(seed=sitting)
+        action = np.asarray(agent.act(seen))
+        seen, reward, *_ = env.step(action)
+        changes = int(env.sittings.changes[0])
+        yield Judged(reward > 0, reward > 0, float(reward > 0), changes, 1), {role.value: [action.tolist()]}
 
 
 def _role(level: Level) -> Role:
     """Return the role of the agent on a level of strangers."""
     return Role.ARCHITECT if kind_of(level.name) == "listen" else Role.BUILDER
-
-
-def _outcomes(played: strangers.SittingsRecord) -> list[Judged]:
-    """Return the outcomes of all games, one sitting after the other."""
-    pairs = zip(played.rewards.ravel().tolist(), played.changes.ravel().tolist(), strict=True)
-    return [Judged(reward > 0, reward > 0, float(reward > 0), changes, 1) for reward, changes in pairs]
 
 
 def _controls(level: Level, pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
@@ -360,54 +329,49 @@ def _supervision(pairs: Sequence[tuple[Any, Any]]) -> set[str]:
     """Return what agents of this package had, by their names."""
     if not all(plays_itself(builder) for _, builder in pairs):
         return set()
-    names = {builder for _, builder in pairs}
-    named = names - {"random", "nothing", "oracle"}
-    trained = {
-        name for name in named if name.startswith(NamedModel.PREFIX) or "llm" in name or name == "learned"
-    }
-    had = {*(("pretrained",) * bool(trained)), *(("grammar", "planner") * bool(named - trained))}
-    return had if "oracle" in names or had else {"nothing"}
+    had: set[str] = set()
+    for _, name in pairs:
+        if name in ("random", "nothing"):
+            had.add("nothing")
+        elif name.startswith(NamedModel.PREFIX) or "llm" in name or name == "learned":
+            had.add("pretrained")
+        elif name != "oracle":
+            had |= {"grammar", "planner"}
+    return had
 
 
 # ---------------------------------------------------------------------------------------------------- verification
 
 
-class Repeating:
+class Repeating(Resting):
     """An agent that repeats recorded actions."""
 
     def __init__(self, actions: Sequence[Any]) -> None:
-        self._actions, self._next = [from_json(action) for action in actions], 0
+        self.actions, self.next = [from_json(action) for action in actions], 0
 
     @property
-    def left(self) -> int:
-        """Number of actions that are left."""
-        return len(self._actions) - self._next
-
-    @property
-    def idle(self) -> bool:
+    def idle(self) -> bool:  # type: ignore[override]
         """Whether at most one action is left, after which a game that stood still ends."""
-        return self.left <= 1
-
-    def reset(self, role: Role, seed: int | None) -> None:
-        """Do nothing."""
+        return self.next >= len(self.actions) - 1
 
     def act(self, observation: Any) -> Any:
         """Return the next action. Raises `DataError` after the last one."""
-        if self._next == len(self._actions):
-            raise DataError(f"the game goes on after its {self._next} recorded actions")
-        self._next += 1
-        return self._actions[self._next - 1]
-
-    def close(self) -> None:
-        """Do nothing."""
+        if self.next == len(self.actions):
+            raise DataError(f"the game goes on after its {self.next} recorded actions")
+        self.next += 1
+        return self.actions[self.next - 1]
 
 
-def verify(path: str | os.PathLike[str]) -> int:
+def verify(path: str | os.PathLike[str], watch: Mapping[int, Callable[[Any], None]] = {}) -> int:
     """Check a result file against its level, replay its recorded games, and return their number.
 
     Tasks and successes must follow from level, seeds and number of episodes. Recorded games must have the outcomes of
     the file, and those of controls its success rates. Returns 0 if no games were recorded. What a file lacks is no
     error: see `Result.faults`.
+
+    Args:
+        path: the result file.
+        watch: by number of an episode in the file, `on_step` of `play` for its replay.
 
     Raises:
         DataError: if anything differs.
@@ -418,101 +382,63 @@ def verify(path: str | os.PathLike[str]) -> int:
     lines = _recorded(Path(path), result)
     tasks = []
     for number, run in enumerate(result.runs):
-        place, own = f"{path}, run {run.seed}", level.fold(run.seed)
-        rows = result.rows[number * each :][:each]
+        place, own, first = f"{path}, run {run.seed}", level.fold(run.seed), number * each
         games = _scheduled(own, result.split, run.seed, each)
         tasks += [game.task for game in games]
-        starts = range(number * each, len(lines), len(result.rows))  # of the episodes, and of each control
-        names = zip(("", *run.controls), starts, strict=False)
+        starts = range(first, len(lines), len(result.rows))  # of the episodes, and of each control
         outcomes = {
-            name: _replay_all(place, own, result, games, lines[start:][:each], name) for name, start in names
-        }
-        for episode, (game, row) in enumerate(zip(games, rows, strict=True)):
-            expected = row._replace(
-                task=content_digest(game.task),
-                partner=_partner(own, game, rows[0].partner),
-                success=level.is_success(game.task, row.completed, row.changes),
+            name: _replay_all(
+                place, own, result, games, lines[start:][:each], name, {} if name else watch, first
             )
-            if outcomes:
-                expected = expected._replace(**outcomes[""][episode]._asdict())
+            for name, start in zip(("", *run.controls), starts, strict=False)
+        }
+        rows = result.rows[first:][:each]
+        for at, (game, row) in enumerate(zip(games, rows, strict=True)):
+            outcome = Judged(*(getattr(row, name) for name in Judged._fields))
+            outcome = outcomes[""][at] if outcomes else outcome
+            success = level.is_success(game.task, outcome.completed, outcome.changes)
+            expected = _row(own, run.seed, game, rows[0].partner, outcome._replace(success=success))
             if row != expected:
-                raise DataError(f"{path}, episode {episode} of run {run.seed} is {row}, expected {expected}")
+                raise DataError(f"{path}, episode {at} of run {run.seed} is {row}, expected {expected}")
         for control, share in run.controls.items():
-            if control in outcomes:
-                scores = [getattr(outcome, level.measure) for outcome in outcomes[control]]
-                if abs(share - float(np.mean(scores))) > 1e-9:
-                    raise DataError(f"{place}: {control} is {share}, expected that of its recorded games")
-    if (found := digest_of(tasks)) != result.tasks:
-        raise DataError(f"{path}: tasks is {result.tasks}, expected {found}")
+            if control in outcomes and abs(share - _mean(level, outcomes[control])) > 1e-9:
+                raise DataError(f"{place}: {control} is {share}, expected that of its recorded games")
+    if (digest := digest_of(tasks)) != result.tasks:
+        raise DataError(f"{path}: tasks is {result.tasks}, expected {digest}")
     return len(lines)
 
 
 def _replay_all(
-    place: str, level: Level, result: Result, games: Sequence[Scheduled], lines: Sequence[str], control: str
+    place: str,
+    level: Level,
+    result: Result,
+    games: Sequence[Scheduled],
+    lines: Sequence[str],
+    control: str,
+    watch: Mapping[int, Callable[[Any], None]],
+    first: int,
 ) -> list[Judged]:
-    """Replay the recorded games of a run or of a control, and return their outcomes."""
-    if level.is_repeated:
-        return _replay_sittings(place, level, result.split, lines, control)
-    found = []
+    """Replay recorded games, and return their outcomes. first: number of the first one."""
+    moves, outcomes = [], []
     with closing((reference_env if result.own_actions else make)(level, result.split)) as env:
         for game, line in zip(games, lines, strict=True):
             with wrap_errors(f"{place}, {control or 'episode'} {game.number} cannot be replayed"):
-                found.append(_replay(level, env, line, game.task, game.number))
-    return found
-
-
-def _replay_sittings(
-    place: str, level: Level, split: SplitName, lines: Sequence[str], control: str
-) -> list[Judged]:
-    """Play the actions of recorded games with strangers. Where these only listen, they are `muted` again."""
-    role, actions = _role(level).value, []
-    for number, line in enumerate(lines):
-        with wrap_errors(f"{place}, {control or 'episode'} {number} cannot be replayed"):
-            content = parse_json(line, f"the game {number}")
-            check({role: ((whole(0, 3), whole(0, 5)),)}, content, "the game")
-            actions.append(content[role][0])
-    moves = iter(np.array(actions).reshape(-1, strangers.GAMES, 2).swapaxes(0, 1))
-    sittings = range(len(lines) // strangers.GAMES)
-    return _outcomes(strangers.play(kind_of(level.name), split, lambda seen: next(moves), sittings, control))
-
-
-def replayed(
-    path: str | os.PathLike[str], number: int, on_step: Callable[[Any], None] = lambda env: None
-) -> Judged:
-    """Replay a recorded game of a result file and return its outcome.
-
-    number: number of the episode in the file. on_step: as of `play`.
-
-    Raises `DataError` if the game cannot be replayed.
-    """
-    result = read_result(path)
-    row = result.rows[number]
-    level = find(result.level).fold(row.run)
-    game = _scheduled(level, result.split, row.run, result.episodes)[row.seed]
-    with (
-        closing((reference_env if result.own_actions else make)(level, result.split)) as env,
-        wrap_errors(f"{path}, episode {number} cannot be replayed"),
-    ):
-        return _replay(level, env, _recorded(Path(path), result)[number], game.task, row.seed, on_step)
-
-
-def _replay(
-    level: Level,
-    env: Any,
-    line: str,
-    task: Task,
-    seed: int,
-    on_step: Callable[[Any], None] = lambda env: None,
-) -> Judged:
-    """Play the actions of a line of recorded games."""
-    actions = parse_json(line, f"the game {seed}")
-    check(Entries(some_text(20), [Field(lambda _: True, "an action")]), actions, "the game")
-    agents = {player_of(name): Repeating(part) for name, part in actions.items()}
-    outcome, _ = judged(level, env, agents, task, seed, on_step)
-    for name, agent in agents.items():
-        if agent.left:
-            raise DataError(f"the game is over before the last {agent.left} recorded actions of {name}")
-    return outcome
+                content = parse_json(line, f"the game {game.number}")
+                if level.is_repeated:
+                    check({_role(level).value: ((whole(0, 3), whole(0, 5)),)}, content, "the game")
+                    moves.append(content[_role(level).value][0])
+                    continue
+                check(Entries(some_text(20), [Field(lambda _: True, "an action")]), content, "the game")
+                agents = {player_of(name): Repeating(part) for name, part in content.items()}
+                on_step = watch.get(first + game.number, lambda env: None)
+                outcomes.append(judged(level, env, agents, game.task, game.number, on_step)[0])
+                for name, agent in agents.items():
+                    if left := len(agent.actions) - agent.next:
+                        raise DataError(f"the game is over before the last {left} recorded actions of {name}")
+    if level.is_repeated:
+        played = _sittings(level, result.split, Repeating(moves), games[: len(lines)], control)
+        outcomes = [outcome for outcome, _ in played]
+    return outcomes
 
 
 def _recorded(path: Path, result: Result) -> list[str]:

@@ -1,10 +1,11 @@
-"""Tables and plots of results, and comparisons with published results."""
+"""Tables and plots of results."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from html import escape
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,8 @@ import numpy as np
 from iglu_marl.benchmark.catalog import CONTROLS, find
 from iglu_marl.benchmark.codes import kind_of
 from iglu_marl.benchmark.ideal import ideal_curve
-from iglu_marl.benchmark.results import Result, improvement
+from iglu_marl.benchmark.results import Result, improvement, means
 from iglu_marl.benchmark.strangers import CHANCE, GAMES
-from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.tables import Code, Table, csv_text, markdown_table
 from iglu_marl.evaluation.metrics import Interval, crossed_share
@@ -44,7 +44,7 @@ def entries(results: Sequence[Result]) -> list[dict[str, Any]]:
             "runs": len(result.runs),
             "measure": find(result.level).measure,
             **result.interval()._asdict(),
-            **{name: result.interval(name).value for name in ("completed", "f1", "steps")},
+            **{name: value for name, value in means(result.rows).items() if name != "success"},
             "budget": result.budget,
             "contents": result.contents,
             "supervision": ", ".join(result.supervision),
@@ -56,28 +56,6 @@ def entries(results: Sequence[Result]) -> list[dict[str, Any]]:
     return found
 
 
-def comparisons(
-    results: Sequence[Result], published: Sequence[Result]
-) -> list[tuple[Result, Result, Interval]]:
-    """Return pairs of a result and a published one of the same level, with the probability of improvement.
-
-    Raises `ConfigError` if two results have different versions of the level, splits or tasks.
-    """
-    found = []
-    for ours in results:
-        for theirs in published:
-            if ours.level != theirs.level:
-                continue
-            for field in ("digest", "split", "tasks"):
-                if getattr(ours, field) != getattr(theirs, field):
-                    raise ConfigError(
-                        f"results of {ours.level} have {field} {getattr(ours, field)!r} ({ours.name}) and "
-                        f"{getattr(theirs, field)!r} ({theirs.name}): they cannot be compared"
-                    )
-            found.append((ours, theirs, improvement(ours.scores(), theirs.scores())))
-    return found
-
-
 # ---------------------------------------------------------------------------------------------------------- tables
 
 
@@ -86,56 +64,44 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}"
 
 
-def _interval(interval: Interval) -> str:
-    return interval.text(percent)
-
-
-def score_text(result: Result) -> str:
-    """Return the level's measure with its interval in per cent, marked where it is not the success rate."""
-    return _interval(result.interval()) + {"success": "", "f1": " F1"}[find(result.level).measure]
-
-
 def result_table(results: Sequence[Result]) -> Table:
-    """Return a row per result; shares in per cent."""
+    """Return a row per result; shares in per cent, marked where F1 is the measure."""
     head = ("level", "agent", "supervision", "runs", "contents", "steps")
-    rows = [
-        [
-            Code(result.level),
-            result.name,
-            ", ".join(result.supervision) or "–",
-            len(result.runs),
-            result.contents,
-            f"{result.budget:,}",
-            score_text(result),
-            percent(result.interval("completed").value),
-            controls_text(result),
-            percent(result.chance),
-            "; ".join(result.flags()) or "–",
-        ]
-        for result in results
-    ]
+    rows = []
+    for result in results:
+        shares = {name: result.control(name) for name in CONTROLS}
+        controls = [f"{name} {percent(share)}" for name, share in shares.items() if share is not None]
+        rows.append(
+            [
+                Code(result.level),
+                result.name,
+                ", ".join(result.supervision) or "–",
+                len(result.runs),
+                result.contents,
+                f"{result.budget:,}",
+                result.interval().text(percent) + {"success": "", "f1": " F1"}[find(result.level).measure],
+                percent(means(result.rows)["completed"]),
+                ", ".join(controls) or "–",
+                percent(result.chance),
+                "; ".join(result.flags()) or "–",
+            ]
+        )
     return Table((*head, "success", "completed", "controls", "chance", "flags"), rows)
 
 
-def controls_text(result: Result) -> str:
-    """Return the success rates of a result's controls in per cent, such as "muted 0.0, scrambled 2.5"."""
-    shares = {name: result.control(name) for name in CONTROLS}
-    return ", ".join(f"{name} {percent(share)}" for name, share in shares.items() if share is not None) or "–"
-
-
-def tables(results: Sequence[Result], published: Sequence[Result] = ()) -> list[Table]:
-    """Return the tables of results, of comparisons with published ones, and of strangers."""
-    found = [result_table(results)]
-    if compared := comparisons(results, published):
-        head = ("level", "agent", "published", "its success", "probability of improvement")
-        rows = [
-            [Code(ours.level), ours.name, theirs.name, _interval(theirs.interval()), _interval(better)]
-            for ours, theirs, better in compared
-        ]
-        found.append(Table(head, rows))
+def tables(results: Sequence[Result]) -> list[Table]:
+    """Return the tables of results, of pairs with several runs on the same tasks, and of strangers."""
+    parts = [result_table(results)]
+    pairs = [
+        [Code(ours.level), ours.name, theirs.name, improvement(ours.scores(), theirs.scores()).text(percent)]
+        for ours, theirs in combinations(results, 2)
+        if (ours.level, ours.tasks) == (theirs.level, theirs.tasks) and len(ours.runs) > 1 < len(theirs.runs)
+    ]
+    if pairs:
+        parts.append(Table(("level", "agent", "other", "probability of improvement"), pairs))
     if repeated := [result for result in results if find(result.level).is_repeated]:
-        found.append(sitting_table(repeated))
-    return found
+        parts.append(sitting_table(repeated))
+    return parts
 
 
 def by_game(result: Result) -> list[Interval]:
@@ -155,7 +121,7 @@ def sitting_table(results: Sequence[Result]) -> Table:
     for level in dict.fromkeys(result.level for result in results):
         for result in results:
             if result.level == level:
-                rows.append([Code(level), result.name, *map(_interval, by_game(result))])
+                rows.append([Code(level), result.name, *(share.text(percent) for share in by_game(result))])
         rows.append([Code(level), "ideal", *map(percent, ideal_curve(kind_of(level)))])
         rows.append([Code(level), "ideal, without memory", *[percent(CHANCE)] * GAMES])
     return Table(("level", "agent", *(f"game {number}" for number in range(1, GAMES + 1))), rows)
@@ -168,9 +134,9 @@ ABOUT = (
 )
 
 
-def markdown(results: Sequence[Result], published: Sequence[Result] = ()) -> str:
+def markdown(results: Sequence[Result]) -> str:
     """Return all tables as Markdown."""
-    return "\n".join([ABOUT, *map(markdown_table, tables(results, published))])
+    return "\n".join([ABOUT, *map(markdown_table, tables(results))])
 
 
 def to_csv(results: Sequence[Result]) -> str:
@@ -182,8 +148,8 @@ def to_csv(results: Sequence[Result]) -> str:
 # ----------------------------------------------------------------------------------------------------------- plots
 
 
-_PLOT = (260, 110, 34, 8)  # width and height in units, margins left and elsewhere
 _COLORS = ("#2f7d6b", "#b4541a", "#4a5fa8", "#8a4f8f")
+_AXES = '<path d="M34 8V90H252" fill="none" stroke="currentColor" stroke-width=".6"/>'
 
 
 def curves_svg(results: Sequence[Result]) -> str:
@@ -191,30 +157,24 @@ def curves_svg(results: Sequence[Result]) -> str:
     drawn = [result for result in results if all(run.curve for run in result.runs)]
     if not drawn:
         return ""
-    wide, high, left, rest = _PLOT
     most = max(max(steps for steps, _ in result.runs[0].curve) for result in drawn) or 1
     labels = [
-        (left - 3, 12, "end", "100 %", "currentColor"),
-        (left - 3, high - 19, "end", "0", "currentColor"),
-        (wide - rest, high - 10, "end", f"{most:,} steps", "currentColor"),
+        (31, 12, "end", "100 %", "currentColor"),
+        (31, 91, "end", "0", "currentColor"),
+        (252, 100, "end", f"{most:,} steps", "currentColor"),
     ]
-    lines = [
-        f'<path d="M{left} 8V{high - 20}H{wide - rest}" fill="none" stroke="currentColor" stroke-width=".6"/>'
-    ]
+    lines = [_AXES]
     for number, result in enumerate(drawn):
         color = _COLORS[number % len(_COLORS)]
-        points = " ".join(
-            f"{left + (wide - left - rest) * x / most:.1f},{high - 20 - (high - 28) * y:.1f}"
-            for x, y in curve(result)
-        )
+        points = " ".join(f"{34 + 218 * x / most:.1f},{90 - 82 * y:.1f}" for x, y in curve(result))
         lines.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>')
-        labels.append((left + 4, 12 + 9 * number, "start", result.name, color))
+        labels.append((38, 12 + 9 * number, "start", result.name, color))
     lines += [
         f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="8" fill="{color}">{escape(text)}</text>'
         for x, y, anchor, text, color in labels
     ]
     about = escape(f"Curves of {', '.join(result.name for result in drawn)}")
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img" aria-label="{about}">'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 110" role="img" aria-label="{about}">'
     return f"{head}{''.join(lines)}</svg>"
 
 
@@ -225,13 +185,11 @@ def curve(result: Result) -> list[tuple[float, float]]:
     return list(zip(steps, np.mean(values, axis=0).tolist(), strict=True))
 
 
-def write(
-    results: Sequence[Result], folder: str | os.PathLike[str], published: Sequence[Result] = ()
-) -> list[Path]:
+def write(results: Sequence[Result], folder: str | os.PathLike[str]) -> list[Path]:
     """Write benchmark.md, benchmark.csv and a plot per level with curves; return the paths."""
     place = made_folder(folder)
     paths = [
-        write_text(place / "benchmark.md", markdown(results, published)),
+        write_text(place / "benchmark.md", markdown(results)),
         write_text(place / "benchmark.csv", to_csv(results)),
     ]
     for name in dict.fromkeys(result.level for result in results):

@@ -16,12 +16,11 @@ import numpy as np
 
 from iglu_marl.benchmark.catalog import CONTROLS, Level, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
-from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core import schema
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
-from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, crossed_share, share_interval
+from iglu_marl.evaluation.metrics import Interval, crossed_share, share_interval
 
 FORMAT, VERSION = "iglu_marl benchmark result", 3
 MEASURES = ("success", "completed", "f1", "steps")
@@ -62,12 +61,11 @@ class EpisodeRow(NamedTuple):
 class Run(NamedTuple):
     """Measurements of one training run.
 
-    scores: means of `MEASURES` over the episodes. controls: means of the level's measure by the names of `CONTROLS`.
-    curve: (environment steps, success rate) during training.
+    controls: means of the level's measure by the names of `CONTROLS`. curve: (environment steps, success rate) during
+    training.
     """
 
     seed: int
-    scores: Mapping[str, float]
     controls: Mapping[str, float] = {}
     curve: tuple[tuple[int, float], ...] = ()
 
@@ -133,6 +131,8 @@ FILE_SCHEMA: Mapping[str, Any] = {
 }
 """All keys of a result file. `Result.from_json` also compares them with each other and with the level."""
 
+_PLAIN = ("level", "digest", "name", "split", "tasks", "budget", "command", "own_actions")
+
 
 @dataclass(frozen=True)
 class Result:
@@ -174,40 +174,27 @@ class Result:
         return bool(self.supervision) and not {*TRAINED, "pretrained"} & {*self.supervision}
 
     def scores(self, measure: str = "") -> list[float]:
-        """Return a measure of each run, by default that of the level. Raises `DataError` if a run does not have it."""
-        measure = measure or find(self.level).measure
-        if missing := [run.seed for run in self.runs if measure not in run.scores]:
-            raise DataError(
-                f"the run {missing[0]} has no {measure!r:.40}, expected one of {', '.join(MEASURES)}"
-            )
-        return [run.scores[measure] for run in self.runs]
+        """Return the mean of one of `MEASURES` for each run, by default that of the level."""
+        values = [getattr(row, measure or find(self.level).measure) for row in self.rows]
+        return [float(np.mean(part)) for part in np.reshape(values, (len(self.runs), -1))]
 
     @property
     def contents(self) -> int:
         """Number of tasks with different content; of strangers, where each has a code of its own."""
         return len({row.partner if find(self.level).is_repeated else row.task for row in self.rows})
 
-    def interval(self, measure: str = "") -> Interval:
-        """Return the mean of a measure, by default that of the level, with its 95 % interval.
+    def interval(self) -> Interval:
+        """Return the mean of the level's measure with its 95 % interval.
 
         Bootstrap over runs, contents and partners (with strangers: over runs and partners); Wilson's interval of
         `contents` games where that has no width, as for 0 and 100 %.
         """
         level = find(self.level)
-        measure = measure or level.measure
-        top = level.max_steps if measure == "steps" else 1
-        values = [getattr(row, measure) / top for row in self.rows]
-        factors: list[list[int] | list[str]] = [
-            [row.run for row in self.rows],
-            [row.partner for row in self.rows],
-        ]
-        if not level.is_repeated:  # there, all blocks are alike
-            factors.insert(1, [row.task for row in self.rows])
-        as_share = measure != "steps" or self.contents == 1
-        found = (
-            crossed_share(values, factors, self.contents) if as_share else crossed_bootstrap(values, factors)
-        )
-        return Interval(*(top * end for end in found))
+        names = (
+            ("run", "partner") if level.is_repeated else ("run", "task", "partner")
+        )  # of strangers, one task
+        factors = [[getattr(row, name) for row in self.rows] for name in names]
+        return crossed_share([getattr(row, level.measure) for row in self.rows], factors, self.contents)
 
     def control(self, name: str) -> float | None:
         """Return the measure of the same agents in a control, the mean over runs; None if it was not played."""
@@ -282,26 +269,13 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file."""
-        names = (
-            "level",
-            "digest",
-            "name",
-            "split",
-            "tasks",
-            "budget",
-            "command",
-            "own_actions",
-        )
         content = {
             "format": FORMAT,
             "version": VERSION,
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in _PLAIN},
             "supervision": list(self.supervision),
             "versions": dict(self.versions),
-            "runs": [
-                {"seed": run.seed, "controls": dict(run.controls), "curve": list(map(list, run.curve))}
-                for run in self.runs
-            ],
+            "runs": [run._asdict() for run in self.runs],
             "episodes": [row._asdict() for row in self.rows],
             "recordings": self.recordings and self.recordings._asdict(),
         }
@@ -313,14 +287,11 @@ class Result:
 
         Raises `DataError` if a field has an unexpected type or is out of range, or if the content was edited.
         """
-        if (
-            isinstance(content, Mapping)
-            and content.get("format") == FORMAT
-            and content.get("version") in (1, 2)
-        ):
+        known = isinstance(content, Mapping) and content.get("format") == FORMAT
+        version = content.get("version") if known else None
+        if version in (1, 2):
             raise DataError(
-                f"version is {content['version']}, expected {VERSION}; iglu_marl "
-                f"0.{content['version'] + 1}.0 reads version {content['version']}"
+                f"version is {version}, expected {VERSION}; iglu_marl 0.{version + 1}.0 reads version {version}"
             )
         schema.check(FILE_SCHEMA, content)
         level = find(content["level"])
@@ -331,24 +302,20 @@ class Result:
         for at, row in enumerate(rows):
             _check_row(f"episodes[{at}]", row, level)
         kept = content["recordings"] and Recordings(**content["recordings"])
-        counts = {len(rows), len(rows) * (1 + len(runs[0].controls))}
+        counts = (len(rows), len(rows) * (1 + len(runs[0].controls)))
         if kept and kept.games not in counts:
-            raise DataError(
-                f"recordings.games is {kept.games}, expected {' or '.join(map(str, sorted(counts)))}"
-            )
-        own = cls.__dataclass_fields__.keys() - {"supervision", "runs", "episodes", "recordings"}
-        rest = {name: content[name] for name in own if name in content}
-        result = cls(
-            **rest,
+            raise DataError(f"recordings.games is {kept.games}, expected {counts[0]} or {counts[1]}")
+        if checksum(content) != content["checksum"]:
+            raise DataError(f"checksum is {content['checksum']}, expected {checksum(content)}: it was edited")
+        return cls(
+            **{name: content[name] for name in _PLAIN},
+            versions=content["versions"],
             supervision=tuple(content["supervision"]),
             runs=runs,
             rows=rows,
             episodes=len(rows) // len(runs),
             recordings=kept,
         )
-        if checksum(content) != content["checksum"]:
-            raise DataError(f"checksum is {content['checksum']}, expected {checksum(content)}: it was edited")
-        return result
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the file atomically and return its path."""
@@ -384,19 +351,18 @@ def _read_runs(
             if measure == "success" and abs(share * each - round(share * each)) >= 1e-3:
                 raise DataError(f"runs[{at}].controls.{name} is {share}, expected a share of {each} games")
         curve = tuple((step, float(share)) for step, share in run["curve"])
-        found.append(Run(run["seed"], means(rows[at * each :][:each]), dict(run["controls"]), curve))
+        found.append(Run(run["seed"], dict(run["controls"]), curve))
     return tuple(found)
 
 
 def _check_row(place: str, row: EpisodeRow, level: Level) -> None:
     """Raise `DataError` for an episode that no game can have."""
     builders = level.game.get("builders", 1)  # of which each may change a block in a step
-    limits = {
-        "steps": (row.steps, 0, level.max_steps),
-        "changes": (row.changes, int(row.completed), row.steps * builders),
-        "success": (row.success, False, row.completed),
-    }
-    for name, (value, low, high) in limits.items():
+    for name, value, low, high in (
+        ("steps", row.steps, 0, level.max_steps),
+        ("changes", row.changes, int(row.completed), row.steps * builders),
+        ("success", row.success, False, row.completed),
+    ):
         if not low <= value <= high:
             raise DataError(
                 f"{place}.{name} is {value}, expected {low}..{high} by the other fields and the level"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from iglu_marl.benchmark.catalog import FAMILIES, Level, find, levels
-from iglu_marl.benchmark.protocol import replayed, verify
+from iglu_marl.benchmark.protocol import verify
 from iglu_marl.benchmark.report import curves_svg, result_table
 from iglu_marl.benchmark.results import Result, read_result
 from iglu_marl.core.errors import DataError
@@ -55,12 +55,10 @@ def write_site(
     for name, path in files.items():
         shutil.copyfile(path, place / name)
         if not results[name].faults():
-            verify(path)
-            ranked[name] = results[name]
-            watched[name] = _games(path, results[name], place, games)
+            ranked[name], watched[name] = results[name], _verified(path, results[name], place, games)
     parts = []
     for family, about in FAMILIES.items():
-        parts.append(f"<h2>{html.escape(family)}: {html.escape(about)}</h2>")
+        parts.append(f"<h2>{family}: {about}</h2>")
         for level in levels(family):
             own = {name: result for name, result in ranked.items() if result.level == level.name}
             parts.append(_article(level, own, watched))
@@ -84,19 +82,18 @@ one, send it with its recordings by a pull request.</p>
     return write_text(place / "index.html", page)
 
 
-def _games(path: Path, result: Result, place: Path, most: int) -> list[str]:
-    """Write pages of the first recorded games; return their names."""
+def _verified(path: Path, result: Result, place: Path, most: int) -> list[str]:
+    """Verify a result, and write pages of the first recorded games; return their names."""
     from iglu_marl.rendering import ReplayRecorder
 
     if find(result.level).is_repeated:
-        return []  # games of one step
-    names = []
-    for number in range(min(most, len(result.rows))):
-        names.append(f"{path.stem}.game-{number}.html")
-        recorder = ReplayRecorder(f"{result.level}: {result.name}, game {number}")
-        replayed(path, number, recorder)
-        recorder.write(place / names[-1])
-    return names
+        most = 0  # games of one step
+    title = f"{result.level}: {result.name}, game"
+    watch = {number: ReplayRecorder(f"{title} {number}") for number in range(min(most, len(result.rows)))}
+    verify(path, watch)
+    return [
+        recorder.write(place / f"{path.stem}.game-{number}.html").name for number, recorder in watch.items()
+    ]
 
 
 def _article(level: Level, results: Mapping[str, Result], watched: Mapping[str, Sequence[str]]) -> str:
@@ -109,17 +106,13 @@ def _article(level: Level, results: Mapping[str, Result], watched: Mapping[str, 
     ordered = dict(sorted(results.items(), key=lambda item: item[1].is_reference))
     table = result_table(list(ordered.values()))
     rows = []
-    for row, (name, result) in zip(table.rows, ordered.items(), strict=True):
+    for (_, _, *row), (name, result) in zip(table.rows, ordered.items(), strict=True):
         pages = {"result file": name, **{f"game {number}": page for number, page in enumerate(watched[name])}}
         links = [f'<a href="{html.escape(page)}">{title}</a>' for title, page in pages.items()]
         agent = f"{result.name} (reference)" if result.is_reference else result.name
-        rows.append([agent, row[6], *row[2:6], *row[7:], result.command, Markup(" · ".join(links))])
+        rows.append([agent, *row, result.command, Markup(" · ".join(links))])
     shown = "<p><em>No agent yet.</em></p>"
     if rows:
-        head = ["agent", "success", *table.head[2:6], *table.head[7:], "command", "files"]
-        whole = html_table(Table(head, rows))
+        whole = html_table(Table([*table.head[1:], "command", "files"], rows))
         shown = f'<div class="wide">{whole}</div>{curves_svg(list(ordered.values()))}'
-    return (
-        f'<article id="{html.escape(level.name)}"><h3>{html.escape(level.name)}</h3><p>{html.escape(about)}</p>'
-        f"{shown}</article>"
-    )
+    return f'<article id="{level.name}"><h3>{level.name}</h3><p>{html.escape(about)}</p>{shown}</article>'

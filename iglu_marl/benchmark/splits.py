@@ -14,25 +14,26 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, product
 from math import comb
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.arguments import as_count, as_rng
+from iglu_marl.core.arguments import as_rng
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.grid import Cell, canonical
-from iglu_marl.core.pose import Pose, TeamPose
+from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.selection import digest
 from iglu_marl.language import At, Build, CellEdit, Instruction, Shape, render
 from iglu_marl.language.meaning.blocks import MAX_WORDS, EditKind
-from iglu_marl.language.meaning.shapes import Direction
+from iglu_marl.language.meaning.shapes import COMPASS
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
 from iglu_marl.tasks.source import FiniteSource
 
+T = TypeVar("T")
 SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 MOST_TRIES = 10_000  # samples per task of a split
@@ -85,30 +86,6 @@ def _mirrored_shape(grid: npt.NDArray[Any]) -> bytes:
 # ---------------------------------------------------------------------------------------------------------- rules
 
 
-_Parts = tuple[SplitName, ...]
-_TRAIN: _Parts = ("train",)
-_VALIDATION: _Parts = ("validation",)
-_TEST: _Parts = ("test",)
-
-
-def _ring(numbers: Callable[[Task, int], Sequence[int]]) -> Callable[[Task, HeldOut], _Parts]:
-    """Return a rule over a ring of `value` parts, which turns by one part with each fold.
-
-    Part 0 is held out for the test, part 1 for validation. Of a task in several parts, the lowest one counts.
-    """
-
-    def splits(task: Task, rule: HeldOut) -> _Parts:
-        size = int(rule.value)
-        part = min((number + rule.fold) % size for number in numbers(task, size))
-        return (_TEST, _VALIDATION)[part] if part < 2 else _TRAIN
-
-    return splits
-
-
-def _hash_ring(key: Callable[[Task], bytes]) -> Callable[[Task, HeldOut], _Parts]:
-    return _ring(lambda task, size: [int(size * hash_fraction(_SALT + key(task).hex()))])
-
-
 @lru_cache(maxsize=1024)
 def _squares(task: Task, size: int) -> list[int]:
     changed = net_actions(task.start_grid, task.target_grid)
@@ -123,31 +100,27 @@ def _pairs(task: Task, size: int) -> list[int]:
     return [int.from_bytes(digest, "big") * size >> 32 for digest in digests]
 
 
-def _corpora(task: Task, _: HeldOut) -> _Parts:
-    own = Split.of(task.task_id or "")
-    return _TEST if own is Split.TEST else _VALIDATION if own is Split.VAL else _TRAIN
+def _hashed(key: bytes, size: int) -> list[int]:
+    return [int(size * hash_fraction(_SALT + key.hex()))]
 
 
-def _larger(task: Task, rule: HeldOut) -> _Parts:
-    over = task.target_size - rule.value
-    return _TEST if over >= 0 else _VALIDATION if over >= -1 else _TRAIN
-
-
-def _sentences(task: Task, rule: HeldOut) -> _Parts:
-    return (*_VALIDATION, *_TEST) if len(task.instruction.split()) >= rule.value else _TRAIN
-
-
-_RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
-    "squares": (_ring(_squares), "1 in {:g} colour-cell pairs"),
-    "pairs": (_ring(_pairs), "1 in {:g} pairs of colour and cell, by hash"),
-    "targets": (_hash_ring(_mirrored), "1 in {:g} targets"),
-    "forms": (_hash_ring(lambda task: _mirrored_shape(task.target_grid != 0)), "1 in {:g} shapes"),
-    "larger": (_larger, "structures of {:g} blocks or more"),
-    "corpora": (_corpora, "structures of the corpora's test split"),
-    "codes": (lambda task, rule: SPLITS, "1 in {:g} pairs of codes of cells and colours"),
-    "sentences": (_sentences, "instructions of {:g} words or more"),
+# Rules over a ring of `value` parts, which turns by one with each fold: the parts of a task.
+_RINGS: dict[str, Callable[[Task, int], list[int]]] = {
+    "squares": _squares,
+    "pairs": _pairs,
+    "targets": lambda task, size: _hashed(_mirrored(task), size),
+    "forms": lambda task, size: _hashed(_mirrored_shape(task.target_grid != 0), size),
 }
-_ROTATES = ("squares", "targets", "forms")
+_ABOUT = {
+    "squares": "1 in {:g} colour-cell pairs",
+    "pairs": "1 in {:g} pairs of colour and cell, by hash",
+    "targets": "1 in {:g} targets",
+    "forms": "1 in {:g} shapes",
+    "larger": "structures of {:g} blocks or more",
+    "corpora": "structures of the corpora's test split",
+    "codes": "1 in {:g} pairs of codes of cells and colours",
+    "sentences": "instructions of {:g} words or more",
+}
 
 
 @dataclass(frozen=True)
@@ -174,20 +147,31 @@ class HeldOut:
     fold: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        if self.rule not in _RULES:
-            raise ConfigError(f"rule is {self.rule!r}, expected one of {', '.join(_RULES)}")
+        if self.rule not in _ABOUT:
+            raise ConfigError(f"rule is {self.rule!r}, expected one of {', '.join(_ABOUT)}")
 
     @property
     def folds(self) -> int:
         """Number of folds; 1 if the rule is the same for all runs."""
-        return int(self.value) if self.rule in _ROTATES else 1
+        return int(self.value) if self.rule in ("squares", "targets", "forms") else 1
 
-    def splits(self, task: Task) -> _Parts:
-        """Return the splits that a task may be in."""
-        return _RULES[self.rule][0](task, self)
+    def splits(self, task: Task) -> tuple[SplitName, ...]:
+        """Return the splits that a task may be in; of several parts of a ring, the lowest counts."""
+        if self.rule == "codes":
+            return SPLITS
+        if self.rule == "sentences":
+            return ("validation", "test") if len(task.instruction.split()) >= self.value else ("train",)
+        if self.rule == "corpora":
+            part = (Split.TEST, Split.VAL, Split.TRAIN).index(Split.of(task.task_id or ""))
+        elif self.rule == "larger":
+            part = max(0, int(self.value) - task.target_size)
+        else:
+            size = int(self.value)
+            part = min((number + self.fold) % size for number in _RINGS[self.rule](task, size))
+        return (("test", "validation", "train")[min(part, 2)],)
 
     def __str__(self) -> str:
-        return _RULES[self.rule][1].format(self.value)
+        return _ABOUT[self.rule].format(self.value)
 
 
 # ------------------------------------------------------------------------------------------------------- contents
@@ -209,8 +193,9 @@ def _dialog(text: str) -> str:
     return f"<Architect> {text}" if text else ""
 
 
-def _cell(cells: tuple[Cell, ...], rng: np.random.Generator) -> Cell:
-    return cells[int(rng.integers(len(cells)))]
+def draw(options: Sequence[T], rng: np.random.Generator) -> T:
+    """Return one of the options, all of which are equally likely."""
+    return options[int(rng.integers(len(options)))]
 
 
 @dataclass(frozen=True)
@@ -237,18 +222,14 @@ class PlacedBlocks(Content):
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks; None if there are too many."""
         meanings = comb(len(self.cells), self.count) * len(self.colors) ** self.count
-        return _all_blocks(self) if meanings * max(1, self.wordings) <= MOST_LISTED else None
-
-
-@lru_cache(maxsize=16)
-def _all_blocks(content: PlacedBlocks) -> tuple[Task, ...]:
-    texts = range(content.wordings) if content.wordings else (None,)
-    return tuple(
-        _blocks(cells, colors, text)
-        for cells in combinations(content.cells, content.count)
-        for colors in product(content.colors, repeat=content.count)
-        for text in texts
-    )
+        if meanings * max(1, self.wordings) > MOST_LISTED:
+            return None
+        return tuple(
+            _blocks(cells, colors, wording)
+            for cells in combinations(self.cells, self.count)
+            for colors in product(self.colors, repeat=self.count)
+            for wording in (range(self.wordings) if self.wordings else (None,))
+        )
 
 
 @lru_cache(maxsize=8192)
@@ -275,23 +256,13 @@ class Structures(Content):
     distance: int = 4
     colors: int = 3
 
-    def __post_init__(self) -> None:
-        as_count("least", self.least, 1, self._source.largest)
-
-    @property
-    def _source(self) -> RandomTasks:
-        return RandomTasks(self.most, self.levels, max_dist=self.distance, num_colors=self.colors)
-
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        source = self._source
+        source = RandomTasks(self.most, self.levels, max_dist=self.distance, num_colors=self.colors)
         while True:
             task = source.sample(rng)
             if task.target_size >= self.least:
                 return task
-
-
-_WAYS = ("north", "east", "south", "west")
 
 
 @dataclass(frozen=True)
@@ -304,7 +275,7 @@ class Shapes(Content):
         """Any task."""
         while True:
             shape, color = self._shape(rng), int(rng.integers(1, 7))
-            cell, wording = _cell(GROUND, rng), int(rng.integers(2**32))
+            cell, wording = draw(GROUND, rng), int(rng.integers(2**32))
             build = Build(shape, (color,), At(cell))
             try:
                 target = [(*where, color) for where, color in build.blocks(cell, None)]
@@ -314,16 +285,17 @@ class Shapes(Content):
             return task.replace(dialog=described([build], wording))
 
     def _shape(self, rng: np.random.Generator) -> Shape:
-        kind = ("row", "tower", "wall", "square")[int(rng.integers(4))]
+        kind = int(rng.integers(4))
         way = int(rng.integers(4))
-        side = Direction(_WAYS[(way + (1 if rng.random() < 0.5 else 3)) % 4])
+        side = (way + (1 if rng.random() < 0.5 else 3)) % 4
         length = int(rng.integers(2, self.longest + 1))
-        return {
-            "row": lambda: Shape("row", (length,), (Direction(_WAYS[way]),)),  # type: ignore[arg-type]
-            "tower": lambda: Shape("tower", (min(length, 4),)),  # type: ignore[arg-type]
-            "wall": lambda: Shape("wall", (min(length, 4), 2), (Direction(_WAYS[way]),)),  # type: ignore[arg-type]
-            "square": lambda: Shape("square", (min(length, 3),), (Direction(_WAYS[way]), side)),  # type: ignore[arg-type]
-        }[kind]()
+        name, sizes, ways = (
+            ("row", (length,), (way,)),
+            ("tower", (min(length, 4),), ()),
+            ("wall", (min(length, 4), 2), (way,)),
+            ("square", (min(length, 3),), (way, side)),
+        )[kind]
+        return Shape(name, sizes, tuple(COMPASS[number] for number in ways))  # type: ignore[arg-type]
 
 
 def described(instructions: Sequence[Instruction], seed: int) -> str:
@@ -345,8 +317,7 @@ class PinnedInstructions(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        tasks = self.all()
-        return tasks[int(rng.integers(len(tasks)))]
+        return draw(self.all(), rng)
 
     def all(self) -> tuple[Task, ...]:
         """Return all instructions that change something; `task_id` is the name of the structure."""
@@ -386,54 +357,41 @@ class Spawned(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        task = self.content.sample(rng)
-        return task.replace(pose=self._pose(task, rng))
-
-    def _pose(self, task: Task, rng: np.random.Generator) -> Pose | TeamPose | None:
-        return SpawnPoses([task]).sample(rng).pose
+        return SpawnPoses([self.content.sample(rng)]).sample(rng)
 
 
 @dataclass(frozen=True)
-class Turned(Spawned):
+class Turned(Content):
     """The tasks of another content, starting in the centre, in one of the four directions of the compass."""
 
-    def _pose(self, task: Task, rng: np.random.Generator) -> Pose:
-        return _QUARTERS[int(rng.integers(4))]
+    content: Content
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        return self.content.sample(rng).replace(pose=draw(_QUARTERS, rng))
 
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks; None if there are too many."""
-        return _all_turned(self.content)
-
-
-@lru_cache(maxsize=16)
-def _all_turned(content: Content) -> tuple[Task, ...] | None:
-    tasks = content.all()
-    return tasks and tuple(task.replace(pose=pose) for pose in _QUARTERS for task in tasks)
+        tasks = self.content.all()
+        return tasks and tuple(task.replace(pose=pose) for pose in _QUARTERS for task in tasks)
 
 
 # --------------------------------------------------------------------------------------------------------- splits
 
 
+@lru_cache(maxsize=64)
 def split_tasks(content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -> TaskSource:
     """Return the tasks of a split, as a `FiniteSource` if `content` can be enumerated.
 
     A finite test split has no task with the same content as one in training.
 
-    Raises `ConfigError` if the split is unknown or `held_out` is empty.
+    Raises `ConfigError` if the split is unknown.
     """
     if split not in SPLITS:
         raise ConfigError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
-    if not held_out:
-        raise ConfigError("held_out is empty, expected at least one rule")
-    if content.all() is None:
-        return HeldOutTasks(content, held_out, split)
-    return _finite(content, held_out, split)
-
-
-@lru_cache(maxsize=64)
-def _finite(content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -> FiniteSource:
     tasks = content.all()
-    assert tasks is not None
+    if tasks is None:
+        return HeldOutTasks(content, held_out, split)
     trained = [task for task in tasks if in_split(task, held_out, "train")]
     if split == "train":
         return FiniteSource(trained, "the training split")
@@ -461,9 +419,6 @@ class HeldOutTasks(TaskSource):
             if in_split(task, self.held_out, self.split):
                 return task
         raise TaskError(f"{MOST_TRIES} tasks of {self.content} had none of the split {self.split!r}")
-
-    def __repr__(self) -> str:
-        return f"HeldOutTasks({self.content}, {self.split!r})"
 
 
 def some_of(source: TaskSource, count: int, seed: int = 0) -> list[Task]:

@@ -17,8 +17,8 @@ those of the validation, 2 and 3 those of the training; each code of cells or co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -30,11 +30,8 @@ from gymnasium.vector.utils import batch_space
 from iglu_marl.benchmark.codes import Kind, language
 from iglu_marl.benchmark.splits import COLORS, NEAR, SplitName
 from iglu_marl.core.errors import ActionError, ConfigError
-from iglu_marl.core.kernels.records import PLACED
 from iglu_marl.core.task import Task
 from iglu_marl.envs.batch_observations import rows
-from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
-from iglu_marl.envs.vector_game import VectorGame
 
 Array = npt.NDArray[Any]
 
@@ -47,7 +44,6 @@ TASKS = [Task("", [(*cell, color)], invariant=False) for cell in NEAR for color 
 """All blocks: those of place p and color c at 6 p + c, from 0 on."""
 
 _RESIDUES: dict[SplitName, tuple[int, ...]] = {"test": (0,), "validation": (1,), "train": (2, 3)}
-_CELLS = np.array([(y + 1, x + 5, z + 5) for x, y, z in NEAR])  # indices in grids
 
 
 # ----------------------------------------------------------------------------------------------------- environments
@@ -80,21 +76,15 @@ class Sittings(VectorEnv[dict[str, Array], Array, Array]):
         if split not in _RESIDUES:
             raise ConfigError(f"split is {split!r}, expected one of {', '.join(_RESIDUES)}")
         self.kind, self.split, self.control, self.language = kind, split, control, language(kind)
-        self.listens, length = kind == "listen", self.language.wordings.shape[1]
-        self.game = VectorGame(
-            num_envs, tasks=TASKS, controls="cells", vocabulary=self.language.vocabulary, max_message_length=length,
-            dialog_length=length + 1, architect_sees=("target_grid",), builder_sees=("dialog",), max_steps=2,
-            max_turns=None, sparse_reward=True, copy=False,
-        )  # fmt: skip
-        self.num_envs = self.game.num_games
-        message = spaces.MultiDiscrete([self.language.vocabulary + 1] * length)
+        self.listens, self.num_envs = kind == "listen", num_envs
+        message = spaces.MultiDiscrete([self.language.vocabulary + 1] * self.language.wordings.shape[1])
         now = {"wanted": spaces.MultiDiscrete([4, 6])} if self.listens else {"message": message}
         last = {"last_message": message, "last_block": spaces.MultiDiscrete([5, 7])}
         self.single_observation_space = spaces.Dict({**now, "game": spaces.Discrete(GAMES), **last})
         self.single_action_space = spaces.MultiDiscrete([4, 6])
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._rngs = [np.random.default_rng() for _ in range(self.num_envs)]
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._rngs, self._block_rngs = ([np.random.default_rng() for _ in range(num_envs)] for _ in range(2))
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Any = None
@@ -103,63 +93,43 @@ class Sittings(VectorEnv[dict[str, Array], Array, Array]):
         if seed is not None:
             seeds = [seed + world for world in range(self.num_envs)] if isinstance(seed, int) else list(seed)
             self._rngs = [np.random.default_rng([number, GAMES]) for number in seeds]
-            seed = seeds
+            self._block_rngs = [np.random.default_rng(number) for number in seeds]
         self.codes = _drawn(self._rngs, np.array(self.language.sizes), _RESIDUES[self.split])
         self.number = 0
-        self._last = [
-            np.zeros((self.num_envs, width), np.int64) for width in (self.language.wordings.shape[1], 2)
-        ]
-        self._begin(seed)
+        widths = (self.language.wordings.shape[1], 2)
+        self._last = [np.zeros((self.num_envs, width), np.int64) for width in widths]
+        self._begin()
         return self._observed(), {}
 
-    def _begin(self, seeds: Any = None) -> None:
+    def _begin(self) -> None:
         """Begin the next game; the architect speaks at once, if she is the stranger."""
-        seen, _ = self.game.reset(seed=seeds)
-        cells = seen[ARCHITECT]["target_grid"][(slice(None), *_CELLS.T)]
-        self.wanted = self._shown = np.stack([cells.argmax(axis=1), cells.max(axis=1) - 1], axis=1).astype(
-            np.int64
-        )
+        numbers = [rng.integers(len(TASKS)) for rng in self._block_rngs]
+        self.wanted = self._shown = np.stack(np.divmod(numbers, len(COLORS)), axis=1)
         if self.control == "scrambled":
             self._shown = np.array([rng.integers([4, 6]) for rng in self._rngs])
-        if self.listens:
-            self.heard = np.zeros_like(self._last[0])
-        else:
-            self._speak(self.language.say(self.codes, self._shown))
-
-    def _speak(self, message: Array) -> None:
-        said = message * (self.control != "muted")
-        seen, *_ = self.game.step({ARCHITECT: said, BUILDER: np.zeros((self.num_envs, 4), np.int64)})
-        heard = seen[BUILDER]["dialog"].astype(np.int64)
-        self.heard = np.where(heard[:, :1] > 0, heard[:, 1:], 0)  # without the mark of the speaker
-
-    def _build(self, blocks: Array) -> Array:
-        """Place blocks, (place, color) from 0 on, or none (-1); return the rewards."""
-        acts = np.column_stack([_CELLS[blocks[:, 0]], blocks[:, 1] + 1])
-        acts[(blocks < 0).any(axis=1)] = 0  # air in a corner where nothing stands
-        _, rewards, *_ = self.game.step({ARCHITECT: np.zeros_like(self.heard), BUILDER: acts})
-        self.changes = (self.game.worlds.event == PLACED).astype(np.int64)
-        reward: Array = rewards[BUILDER]
-        return reward.copy()
+        self.heard = np.zeros_like(self._last[0])
+        if not self.listens and self.control != "muted":
+            self.heard = self.language.say(self.codes, self._shown)
 
     def step(self, actions: Array) -> tuple[dict[str, Array], Array, Array, Array, dict[str, Any]]:
         """Play a game of each sitting, and begin the next one. The last game of a sitting ends the episode."""
         nobody = np.zeros(self.num_envs, np.bool_)
         if self.number == GAMES:
             return self.reset()[0], np.zeros(self.num_envs), nobody, nobody.copy(), {}
-        chosen = np.asarray(actions)
-        if not self.action_space.contains(chosen.astype(np.int64)):
+        blocks = np.asarray(actions).astype(np.int64)
+        if not self.action_space.contains(blocks):
             raise ActionError(
                 f"actions are {actions!r:.80}, expected int [{self.num_envs}, 2] in 0..3 and 0..5"
             )
-        said, blocks, shown = self.heard, chosen, self.wanted
+        message, meant = self.heard, self.wanted
         if self.listens:
-            tokens = self.language.place_tokens[0][chosen[:, 0]], self.language.color_tokens[0][chosen[:, 1]]
-            said = np.stack(tokens, axis=1)
-            self._speak(said)
-            blocks = shown = self.language.read(self.codes, self.heard)
-        rewards = self._build(blocks)
-        is_shown = (shown >= 0).all(axis=1, keepdims=True) & (self.control != "forgetful")
-        self._last = [said, np.where(is_shown, shown + 1, 0)]
+            tokens = self.language.place_tokens[0][blocks[:, 0]], self.language.color_tokens[0][blocks[:, 1]]
+            message = np.stack(tokens, axis=1) * (self.control != "muted")
+            blocks = meant = self.language.read(self.codes, message)
+        self.changes: Array = np.asarray((blocks >= 0).all(axis=1), np.int64)
+        rewards = (blocks == self.wanted).all(axis=1).astype(np.float64)
+        is_shown = (meant >= 0).all(axis=1, keepdims=True) & (self.control != "forgetful")
+        self._last = [message, np.where(is_shown, meant + 1, 0)]
         self.number += 1
         over = self.number == GAMES
         if not over:
@@ -171,10 +141,6 @@ class Sittings(VectorEnv[dict[str, Array], Array, Array]):
         number = np.full(self.num_envs, min(self.number, GAMES - 1))
         seen = {**now, "game": number, "last_message": self._last[0], "last_block": self._last[1]}
         return {key: value.copy() for key, value in seen.items()}
-
-    def close_extras(self, **kwargs: Any) -> None:
-        """Close the games."""
-        self.game.close()
 
 
 def _drawn(rngs: Sequence[np.random.Generator], sizes: Array, residues: tuple[int, ...]) -> Array:
@@ -208,49 +174,8 @@ class Sitting(gymnasium.Env[dict[str, Any], Array]):
         seen, rewards, over, _, infos = self.sittings.step(np.asarray(action)[None])
         return rows(seen, 0), float(rewards[0]), bool(over[0]), False, infos
 
-    def close(self) -> None:
-        """Close the game."""
-        self.sittings.close()
 
-
-# ------------------------------------------------------------------------------------------------------------- games
-
-
-class SittingsRecord(NamedTuple):
-    """Sittings that were played.
-
-    blocks: the right ones, (place, color) from 0 on, int [sittings, games, 2]. actions: of the same shape. rewards,
-    changes: [sittings, games].
-    """
-
-    blocks: Array
-    actions: Array
-    rewards: Array
-    changes: Array
-
-
-def play(
-    kind: Kind,
-    split: SplitName,
-    act: Callable[[dict[str, Array]], Array],
-    numbers: Sequence[int],
-    control: str = "",
-) -> SittingsRecord:
-    """Play the sittings of these numbers (their seeds) side by side; `act` maps observations to actions."""
-    env = Sittings(kind, split, len(numbers), control)
-    seen, _ = env.reset(seed=list(numbers))
-    rows = []
-    for _ in range(GAMES):
-        blocks, actions = env.wanted, np.array(act(seen), np.int64)
-        seen, rewards, *_ = env.step(actions)
-        rows.append((blocks, actions, rewards, env.changes))
-    env.close()
-    return SittingsRecord(*(np.stack(parts, axis=1) for parts in zip(*rows, strict=True)))
-
-
-def blocks_of(kind: Kind, split: SplitName, sittings: int) -> list[int]:
-    """Return the right blocks of all games of the first sittings, as numbers in `TASKS`."""
-    nothing = np.zeros((sittings, 2), np.int64)
-    places, colors = play(kind, split, lambda seen: nothing, range(sittings)).blocks.reshape(-1, 2).T
-    numbers: list[int] = (len(COLORS) * places + colors).tolist()
-    return numbers
+def tasks_of(sittings: int) -> list[Task]:
+    """Return the tasks of all games of the first sittings."""
+    rngs = map(np.random.default_rng, range(sittings))
+    return [TASKS[rng.integers(len(TASKS))] for rng in rngs for _ in range(GAMES)]

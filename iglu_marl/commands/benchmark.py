@@ -174,9 +174,6 @@ def verify_result(
 
 def report_results(
     results: Annotated[list[Path], Argument(help="Result files.")],
-    published: Annotated[
-        list[Path] | None, Option(help="A result file to compare with; several times for several.")
-    ] = None,
     output: Annotated[
         Path | None, opt.output_folder("Folder for benchmark.md, benchmark.csv and plots.")
     ] = None,
@@ -191,18 +188,17 @@ def report_results(
     from iglu_marl.benchmark import report
 
     found = [benchmark.read_result(path) for path in results]
-    known = [benchmark.read_result(path) for path in published or []]
     if output is not None:
-        paths = report.write(found, output, published=known)
+        paths = report.write(found, output)
     if as_json:
         print(json.dumps(report.entries(found)))
         return
     if form:
-        tables = report.tables(found, published=known)
+        tables = report.tables(found)
         text_console().print(*tables_as(form, tables).split("\n"), sep="\n")
         return
     console = text_console(as_json)
-    console.print(*report.markdown(found, published=known).split("\n"), sep="\n")
+    console.print(*report.markdown(found).split("\n"), sep="\n")
     if output is not None:
         console.print(f"Written: {', '.join(map(str, paths))}")
 

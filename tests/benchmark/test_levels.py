@@ -13,7 +13,7 @@ from requirements import shared_folder
 
 from iglu_marl import ConfigError, DataError, Pose, Task
 from iglu_marl.benchmark import Level, find, levels, make
-from iglu_marl.benchmark.catalog import FAMILIES, RULES
+from iglu_marl.benchmark.catalog import FAMILIES
 from iglu_marl.benchmark.splits import (
     AROUND,
     GROUND,
@@ -87,6 +87,8 @@ def test_splits_share_no_content_up_to_rotations_and_shifts(name: str) -> None:
 def test_what_people_asked_for_is_split_by_structure(corpus: None) -> None:
     level = find(HUMAN)
     check_disjoint(level, count=2000)
+    seen, _ = make(HUMAN).reset(seed=0)
+    assert isinstance(seen["dialog"], str)
     structures = [{task.task_id for task in level.tasks(split)} for split in SPLITS]
     assert len(set.union(*structures)) == sum(map(len, structures))
     assert min(map(len, structures)) > 3
@@ -202,7 +204,6 @@ def test_splits_name_what_is_wrong() -> None:
             lambda: split_tasks(content, rules, "dev"),
             "split is 'dev', expected one of train, validation, test",
         ),  # type: ignore[arg-type]
-        (lambda: split_tasks(content, (), "train"), "held_out is empty"),
         (lambda: find("see-everything-v9"), "level is 'see-everything-v9', expected one of see-ground-v2"),
         (lambda: levels("smell"), "family is 'smell', expected one of see"),  # type: ignore[arg-type]
     ):
@@ -248,9 +249,11 @@ def test_a_digest_is_over_the_rules_and_not_over_prose() -> None:
     level = find("see-ground-v2")
     assert dataclasses.replace(level, about="One block, in other words.").digest == level.digest
     assert level.fold(3).digest == level.digest
-    assert CHANGED.keys() == set(RULES) == {part.name for part in dataclasses.fields(Level)} - {"about"}
+    assert CHANGED.keys() == {part.name for part in dataclasses.fields(Level)} - {"about"}
     digests = {dataclasses.replace(level, **{rule: value}).digest for rule, value in CHANGED.items()}
     assert len(digests | {level.digest}) == len(CHANGED) + 1
+    given = dataclasses.replace(level, measure="success", table=(), vectors={})  # as by default
+    assert given.digest == level.digest
     level = find("told-ground-v2")
     content = level.content
     assert isinstance(content, Spawned)
@@ -259,15 +262,6 @@ def test_a_digest_is_over_the_rules_and_not_over_prose() -> None:
     assert dataclasses.replace(level, content=fewer).digest != level.digest
     game = {**find("symbols-two-v2").game, "vocabulary": 13}
     assert dataclasses.replace(find("symbols-two-v2"), game=game).digest != find("symbols-two-v2").digest
-
-
-def test_a_new_rule_leaves_the_digests_of_other_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    level = find("see-ground-v2")
-    before = level.digest
-    monkeypatch.setattr(
-        "iglu_marl.benchmark.catalog.RULES", tuple(rule for rule in RULES if rule != "measure")
-    )
-    assert level.digest == before
 
 
 def shown_alone(env: Any, actions: Any) -> list[tuple[Any, Any]]:
@@ -312,24 +306,7 @@ def test_the_corpus_of_a_level_is_pinned(corpus: None) -> None:
         PinnedInstructions("0" * 12).all()
 
 
-@pytest.mark.slow
-def test_people_speak_in_text(corpus: None) -> None:
-    env = make(HUMAN)
-    seen, _ = env.reset(seed=0)
-    assert isinstance(seen["dialog"], str)
-    assert seen["dialog"]
-    assert isinstance(find(HUMAN).content, PinnedInstructions)
-
-
 def test_what_is_asked_for_follows_from_the_seed() -> None:
     env, many = make("told-ground-v2", "test"), make("told-ground-v2", "test", 3)
     single = [env.reset(seed=4 + world)[0]["dialog"] for world in range(3)]
     assert np.array_equal(single, many.reset(seed=4)[0]["dialog"])
-
-
-def test_some_levels_begin_anywhere() -> None:
-    level = find("pictures-ground-v2")
-    env = make(level, "test")
-    env.reset(seed=0)
-    worlds = env.unwrapped.episode.worlds
-    assert worlds.seen_pose[0, 4] == pytest.approx(env.unwrapped.task.pose.yaw_deg)

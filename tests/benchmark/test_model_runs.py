@@ -101,7 +101,7 @@ def _raise_score(log: dict[str, Any]) -> None:
 
 
 def _change_reply(log: dict[str, Any]) -> None:
-    log["samples"][0]["metadata"]["replies"][0] = '{"edits": []}'
+    log["samples"][0]["messages"][2]["content"] = '{"edits": []}'
 
 
 def _change_prompt(log: dict[str, Any]) -> None:

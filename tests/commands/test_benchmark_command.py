@@ -52,8 +52,8 @@ def test_from_a_run_to_a_report(tmp_path: Path) -> None:
     )
     assert json.loads(done.stdout)["level"] == "see-ground-v2", done.stderr
     folder = tmp_path / "report"
-    done = shell("report", str(first), "--published", str(second), "--output", str(folder))
+    done = shell("report", str(first), str(second), "--output", str(folder))
     assert done.returncode == 0, done.stderr
     assert "| `see-ground-v2` | oracle | target | 1 | 4 | 0 | 100.0 (51.0–100.0) |" in done.stdout
-    assert "| oracle | random |" in done.stdout
+    assert "| `see-ground-v2` | random | nothing |" in done.stdout
     assert (folder / "benchmark.md").read_text() in done.stdout

@@ -17,7 +17,7 @@ from requirements import require
 
 from iglu_marl import cli
 from iglu_marl.benchmark import find
-from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means
+from iglu_marl.benchmark.results import EpisodeRow, Result, Run
 from iglu_marl.commands import play as play_command
 from iglu_marl.commands import study
 from iglu_marl.core.errors import DataError
@@ -104,7 +104,7 @@ def test_packs(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_results(shell: Callable[..., str]) -> None:
     level, rows = find("see-ground-v2"), (EpisodeRow(0, "0" * 12, "", 0, True, True, 1.0, 1, 3),)
-    runs = (Run(0, means(rows)),)
+    runs = (Run(0),)
     Result(level.name, level.digest, HOSTILE, "test", 1, "0" * 12, 0, runs, rows=rows).write(
         Path("result.json")
     )
