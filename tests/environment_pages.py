@@ -48,7 +48,7 @@ def sight_rows(names: tuple[str, ...], field: str) -> list[tuple[str, str, str, 
         sees = {"builder_0": "all"} if name in TARGET_SIGHTS else None
         config = GameConfig(**{field: (name,), "sees": sees})  # type: ignore[arg-type]
         shown = observer_of(config, field)
-        ((key, space),) = (shown.only((name,)) if sees else shown).space.items()
+        ((key, space),) = [(name, shown.space[name])] if sees else shown.space.items()
         rows.append((name, key, spelled(space), name in getattr(GameConfig(), field)))
     return rows
 

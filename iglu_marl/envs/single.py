@@ -181,11 +181,6 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._architect is not None
 
     @property
-    def architect_observer(self) -> Observer:
-        """What a live architect observes."""
-        return self._architect_observer
-
-    @property
     def setup(self) -> EnvCore:
         """Tasks, controls and renderer."""
         return self._setup
@@ -201,10 +196,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def make_batch(self, count: int, obs_spec: BatchObsSpec, num_threads: int) -> Batch:
         """Return a batch of `count` episodes."""
-        recorded = not self.has_architect
-        return Batch(
-            count, self._setup, obs_spec, num_threads=num_threads, recorded=recorded, adapt=self._adapt
-        )
+        return Batch(count, self._setup, obs_spec, num_threads=num_threads, recorded=True, adapt=self._adapt)
 
     # -- tasks
 

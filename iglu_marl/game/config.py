@@ -343,7 +343,7 @@ class GameConfig:
         without={
             **effects.ARCHITECTS_ONLY,
             "parallel": "max_turns, for each step is a turn, or iglu_marl.env",
-            "vector": "the keyword turn_steps, with which games are played in turns",
+            "vector": "max_turns, for each step is a turn, or iglu_marl.raw_env",
             "live": "max_turns, or iglu_marl.env",
         },
     )
