@@ -276,7 +276,7 @@ def rewards() -> Rows:
     paid = [
         ("the goal holds after the step", "", 1.0),
         ("it does not", "", 0.0),
-        *GameConfig.payments("goal"),
+        ("each step of the builder", "-step_cost", -GameConfig.step_cost),
     ]
     return [[event, f"`{option}`" if option else "", f"{amount + 0.0:g}"] for event, option, amount in paid]
 

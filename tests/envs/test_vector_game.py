@@ -155,24 +155,6 @@ def test_progressive_sessions_continue_turn_by_turn() -> None:
     assert compare(games, 30, pose=(0, -0.25, 0, 0, -35), moves=[17, 13, 13, 0], **options) == 0
 
 
-@pytest.mark.slow
-def test_many_threads_many_games() -> None:
-    """Enough games that threads do share them."""
-    options = {"builder_sees": ("inventory", "grid", "dialog"), "builder_can_ask": True}
-    one, many = make(3000, **options), make(3000, num_threads=2, **options)
-    for games in (one, many):
-        games.reset(0)
-    rng = np.random.default_rng(0)
-    for _ in range(15):
-        actions = sampled(one, rng)
-        first, second = one.step(actions), many.step(actions)
-        for agent in AGENTS:
-            for key in first[0][agent]:
-                assert np.array_equal(first[0][agent][key], second[0][agent][key])
-            assert all(np.array_equal(first[i][agent], second[i][agent]) for i in (1, 2, 3))
-    many.close()
-
-
 def test_same_step_begins_with_an_empty_dialogue() -> None:
     games = make(2, autoreset_mode="SameStep", max_steps=2, dialog_length=8)
     games.reset(0)
