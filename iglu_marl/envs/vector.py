@@ -94,7 +94,9 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         space = prototype.observation_space
         assert isinstance(space, spaces.Dict)
         keys = space.spaces
-        obs_spec = prototype.obs_spec(
+        self._batch = prototype.make_batch(
+            num_envs,
+            num_threads,
             pose="agentPos" in keys,
             grid="grid" in keys,
             target="target_grid" in keys or "target_grid" in info_keys,
@@ -104,7 +106,6 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
             max_wrong_cells=prototype.config.max_wrong_cells,
             events="event" in info_keys,
         )
-        self._batch = prototype.make_batch(num_envs, obs_spec, num_threads)
         self.num_envs = self._batch.count
         self._controls, self._records = prototype.setup.controls, np.zeros(self.num_envs, CONTROL)
         self.single_action_space = prototype.action_space

@@ -210,26 +210,6 @@ def test_the_agents_share_no_memory() -> None:
     )
 
 
-def test_the_builder_learns_nothing_of_the_target() -> None:
-    """Two targets, the same actions: all that the builder is shown is the same."""
-    stories = []
-    for blocks in ([(3, -1, 3, 1), (3, 0, 3, 1)], [(-3, -1, 2, 4), (-3, -1, 3, 5)]):
-        games = make(3, tasks=Task("secret", blocks), rewards="shared", max_steps=40)
-        seen, infos = games.reset(1)
-        for agent in AGENTS:
-            games.batched_action_space(agent).seed(1)
-        story = [repr((seen[BUILDER], infos[BUILDER]))]
-        for _ in range(30):
-            seen, *_, infos = games.step(
-                {agent: games.batched_action_space(agent).sample() for agent in AGENTS}
-            )
-            story.append(repr((infos[BUILDER]["event"].tolist(), sorted(seen[BUILDER]))))
-            story += [seen[BUILDER][key].tobytes() for key in sorted(seen[BUILDER])]
-        stories.append(story)
-    assert stories[0] == stories[1]
-    assert "target_grid" not in games.observation_space(BUILDER).spaces
-
-
 def test_shape_of_a_pettingzoo_environment() -> None:
     games = make()
     single = iglu_marl.parallel_env(**small(chat="tokens"))
