@@ -9,8 +9,8 @@ u = p / w and v = q / w, with p, q and w linear in row and column:
     |p|, |q| <= w (1/2 - 1/16)  inside its fill, else on its border
     1/far <= w <= 1/near        between the clipping planes (w is 1 / depth)
 
-This needs no division and compiles to straight SIMD code. Pixels are uint32 (red in the lowest byte, palette index on
-top) until they are packed to RGB at the end. The kernel is serial and releases the GIL.
+This needs no division and compiles to straight SIMD code. Pixels are uint32 (red in the lowest byte) until they are
+packed to RGB at the end. The kernel is serial and releases the GIL.
 """
 
 from __future__ import annotations

@@ -486,6 +486,14 @@ def test_reset_to_a_task_and_a_pose(view: str) -> None:
     assert game.unwrapped.episode.worlds.pose[0].tolist() == [0] * 5  # the options held for one episode
 
 
+def test_the_first_observation_has_the_true_pose() -> None:
+    task = Task("", [(0, -1, 0, 1)])
+    game = gym.make("IGLUGridworldVector-v0")
+    observation, _ = game.reset(options={"task": task, "pose": (1, 2, 3, 270, -15)})
+    np.testing.assert_array_equal(observation["agentPos"], np.float32([1, 2, 3, -15, 270]))
+    np.testing.assert_array_equal(observation["compass"], np.float32([-90]))
+
+
 @pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
 def test_one_config_or_its_fields(view: str) -> None:
     options = {**short_of(view), "controls": "flying", "builder_can_ask": True}
