@@ -283,7 +283,6 @@ VECTOR = [
     ),
     *(_pixel_case(f"N = {n:,}", n, n == 64) for n in COUNTS[:-1]),
     _pixel_case("N = 1,024, 2 threads", num_threads=2),
-    _pixel_case("N = 1,024, palette indices", pov_layout="index"),
     *(_pixel_case(f"N = 64, {side}×{side}", 64, render_size=(side, side)) for side in (32, 128, 256)),
 ]
 

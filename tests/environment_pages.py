@@ -48,7 +48,7 @@ def sight_rows(names: tuple[str, ...], field: str) -> list[tuple[str, str, str, 
         sees = {"builder_0": "all"} if name in TARGET_SIGHTS else None
         config = GameConfig(**{field: (name,), "sees": sees})  # type: ignore[arg-type]
         shown = observer_of(config, field)
-        ((key, space),) = (shown.only((name,)) if sees else shown).space.items()
+        ((key, space),) = [(name, shown.space[name])] if sees else shown.space.items()
         rows.append((name, key, spelled(space), name in getattr(GameConfig(), field)))
     return rows
 
@@ -276,7 +276,7 @@ def rewards() -> Rows:
     paid = [
         ("the goal holds after the step", "", 1.0),
         ("it does not", "", 0.0),
-        *GameConfig.payments("goal"),
+        ("each step of the builder", "-step_cost", -GameConfig.step_cost),
     ]
     return [[event, f"`{option}`" if option else "", f"{amount + 0.0:g}"] for event, option, amount in paid]
 

@@ -203,7 +203,6 @@ class ScriptedArchitect:
         self._steps: list[InstructionStep] = []  # planned requests
         self._base: npt.NDArray[Any] | None = None  # the build at that time
         self._last = b"", b""  # build and pose of the last turn
-        self._waits = False  # whether the last turn only counted
         self._goal = b""
         self._still = self._waited = 0
         self._tries: Counter[Cell] = Counter()
@@ -227,7 +226,7 @@ class ScriptedArchitect:
         """Return the next instruction, or silence; raise `AgentError` if target_grid or grid is not observed."""
         target = require_entry(observation, ("target_grid",), "ScriptedArchitect", SHOW_ARCHITECT)
         grid = require_entry(observation, ("grid",), "ScriptedArchitect", SHOW_ARCHITECT)
-        stated, self._waits = self._heard(observation), False
+        stated = self._heard(observation)
         self._watch(grid, observation.get("agentPos"))
         if (goal := target.tobytes()) != self._goal:  # the next stage of a progressive task
             self._goal, self._tries, self._refusals = goal, Counter(), Counter()
@@ -245,22 +244,6 @@ class ScriptedArchitect:
         """Whether its next act takes no time: it waits, unless somebody speaks or the build changes."""
         waits = self._still + 1 < self.patience and self._waited + 1 < self.repeat_after
         return waits and self._asked is not None and not self._over
-
-    def rest(self, pose: Any) -> bool:
-        """Do what `act` does if it waits and nothing but the builder's pose differs; return whether that is so.
-
-        pose: as observed, or its bytes.
-        """
-        if not self._waits:
-            return False
-        (grid, before), now, waited = self._last, _bytes_of(pose), self._waited + 1
-        still = self._still + 1 if now == before else 0
-        late = still >= (self.patience if before else self.repeat_after) or waited >= self.repeat_after
-        if late or self._turns + 1 in self._standing.values():
-            return False
-        self._turns += 1
-        self._last, self._still, self._waited = (grid, now), still, waited
-        return True
 
     def close(self) -> None:
         """Release nothing."""
@@ -324,7 +307,6 @@ class ScriptedArchitect:
             self._tries.update(dict.fromkeys(cells, PERSISTENCE))
         elif talk not in _NOT_HEARD | _WHICH and self._still < self._patience:
             if self._waited < self.repeat_after or not self._asked.open_cells(grid):
-                self._waits = True
                 return ""
             self._waited = 0
             if isinstance(self._asked.plain, (CellEdit, Build, Sequence)):  # repeating it changes nothing

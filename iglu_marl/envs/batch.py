@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from iglu_marl.core.dialogue import Dialogue
-from iglu_marl.core.errors import ConfigError, PoseError, RenderError, StateError
+from iglu_marl.core.errors import ConfigError, PoseError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import begin_many, show_many
 from iglu_marl.core.kernels.sights import see_many
@@ -132,7 +132,6 @@ class Batch:
         self.rows = self.count * team
         self.on_begin: Callable[[Indices], None] | None = None  # called with the episodes that start
         self.setup, self.obs_spec, self.recorded = setup, obs_spec, recorded
-        self.keeps_dialogues = recorded  # else they are read from the observed tokens
         self.threads = ThreadPool(num_threads)
         self.worlds = Worlds(self.rows)
         self.shown, self.sights = obs_spec.arrays(self.rows), obs_spec.sights(self.rows)
@@ -164,27 +163,18 @@ class Batch:
         if not obs_spec.pov:
             return
         from iglu_marl.rendering.painter import Painter
-        from iglu_marl.rendering.renderer import picture_shape
 
-        if obs_spec.layout == "index" and self.team > 1:
-            raise RenderError(
-                "pov_layout is 'index', expected 'hwc' or 'chw' for several builders: figures have colors of their own"
-            )
         if not self.pov.size:
-            self.pov = np.zeros((self.rows, *picture_shape(size, obs_spec.layout)), np.uint8)
+            self.pov = np.zeros((self.rows, *size, 3), np.uint8)
         renderer, eyes = self.setup.episode.renderer, self.shown.eye
         grids = self.shown.scene.reshape(self.rows, *ZONE_SHAPE)
         if self.team > 1:
             from iglu_marl.rendering.avatar import bind_figures, lens_of
 
             lens = lens_of(renderer)
-            self._draw_figures = bind_figures(grids, eyes, self.team, lens, obs_spec.layout, self.pov)
+            self._draw_figures = bind_figures(grids, eyes, self.team, lens, self.pov)
         if isinstance(renderer, Painter):
-            self._draw = renderer.bind(grids, eyes, size, obs_spec.layout, self.pov)
-        elif obs_spec.layout == "index":
-            raise RenderError(
-                f"pov_layout 'index' needs the painter, and the renderer is a {type(renderer).__name__}"
-            )
+            self._draw = renderer.bind(grids, eyes, size, self.pov)
 
     def refresh(self) -> None:
         """Update computed observations, and the pictures whose view changed."""
@@ -202,10 +192,8 @@ class Batch:
         if self._draw is not None:
             self.threads.run(self._draw, (stale,), len(stale), PICTURES_PER_THREAD)
         else:
-            frames = self.setup.episode.renderer.render(
-                self.worlds, stale.tolist(), self.setup.config.pov_size
-            )
-            self.pov[stale] = frames if self.obs_spec.layout == "hwc" else frames.transpose(0, 3, 1, 2)
+            size = self.setup.config.pov_size
+            self.pov[stale] = self.setup.episode.renderer.render(self.worlds, stale.tolist(), size)
         if self._draw_figures is not None:
             self.threads.run(self._draw_figures, (stale,), len(stale), PICTURES_PER_THREAD)
         self.shown.stale[:] = False
@@ -459,7 +447,7 @@ class Batch:
 
     def dialogue(self, world: int) -> Dialogue:
         """Return the dialogue of a world, as far as it is observed."""
-        if isinstance(self.chat, TokenChat) and not self.keeps_dialogues:
+        if isinstance(self.chat, TokenChat) and not self.recorded:
             return self.chat.dialogue_of(self.dialogs[world])
         dialogue: Dialogue = self.dialogues[world]
         return dialogue

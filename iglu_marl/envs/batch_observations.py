@@ -12,13 +12,11 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
 from iglu_marl.core.conventions import OWN, Conventions
-from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import ObsBuffers
 from iglu_marl.core.kernels.sights import Sights
 from iglu_marl.game.chat import ChatText
 from iglu_marl.game.observations import GRIDS, make_sights
-from iglu_marl.rendering.renderer import LAYOUTS, Layout, picture_shape
 
 _CELLS = int(np.prod(ZONE_SHAPE))
 
@@ -38,20 +36,6 @@ class BatchObsSpec:
     radius: int = 1
     max_wrong_cells: int = 1
     conventions: Conventions = OWN
-    grid_dtype: str = "int8"
-    layout: Layout = "hwc"
-
-    def __post_init__(self) -> None:
-        if self.grid_dtype not in ("int8", "int32"):
-            raise ConfigError(f"grid_dtype is {self.grid_dtype!r}, expected 'int8' or 'int32'")
-        if self.layout not in LAYOUTS:
-            raise ConfigError(f"pov_layout is {self.layout!r}, expected 'hwc', 'chw' or 'index'")
-        if self.layout != "hwc" and not self.pov:
-            raise ConfigError(f"pov_layout is {self.layout!r}, expected none where nobody observes pov")
-        if self.grid_dtype != "int8" and not (self.grid or self.target or self.computed):
-            raise ConfigError(
-                f"grid_dtype is {self.grid_dtype!r}, expected none where nobody observes color ids"
-            )
 
     def arrays(self, count: int) -> ObsBuffers:
         """Return the observation arrays of `count` worlds."""
@@ -59,14 +43,12 @@ class BatchObsSpec:
         def rows(wanted: bool, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
             return np.zeros((count if wanted else 0, *shape), dtype)
 
-        grid_dtype = np.dtype(self.grid_dtype)
-        grid = rows(self.grid, (_CELLS,), grid_dtype)
         return ObsBuffers(
             pose=rows(self.pose, (5,), np.float32),
             inventory=rows(True, (6,), np.float32),
             compass=rows(True, (), np.float32),
-            grid=grid,
-            target=rows(self.target, (_CELLS,), grid_dtype),
+            grid=rows(self.grid, (_CELLS,), np.int8),
+            target=rows(self.target, (_CELLS,), np.int8),
             reward=rows(True, (), np.float64),
             terminated=rows(True, (), np.bool_),
             truncated=rows(True, (), np.bool_),
@@ -75,7 +57,7 @@ class BatchObsSpec:
             scene=rows(self.pov, (_CELLS,), np.int8),
             eye=rows(self.pov, (5,), np.float64),
             stale=rows(self.pov, (), np.bool_),
-            ids=np.array(self.conventions.obs_id_of_color, grid_dtype),
+            ids=np.array(self.conventions.obs_id_of_color, np.int8),
             slots=np.array(self.conventions.slots, np.int64),
             half_turn=self.conventions.half_turn,
             eye_offset=self.conventions.eye_offset,
@@ -90,7 +72,7 @@ class BatchObsSpec:
             radius=self.radius,
             max_wrong_cells=self.max_wrong_cells,
             conventions=self.conventions,
-            dtype=np.dtype(self.grid_dtype),
+            dtype=np.int8,
         )
 
 
@@ -103,20 +85,15 @@ def batched(space: spaces.Space[Any], count: int) -> spaces.Space[Any]:
     return batch_space(space, count)
 
 
-def shown_space(space: spaces.Space[Any], obs_spec: BatchObsSpec) -> spaces.Dict:
-    """Return a single environment's observations in the data types and layouts of a batch."""
+def shown_space(space: spaces.Space[Any]) -> spaces.Dict:
+    """Return a single environment's observations in the data types of a batch."""
     assert isinstance(space, spaces.Dict)
     parts: dict[str, spaces.Space[Any]] = dict(space.spaces)
     for key in GRIDS:
         if key in parts:
             box = parts[key]
             assert isinstance(box, spaces.Box)
-            parts[key] = spaces.Box(
-                int(box.low.min()), int(box.high.max()), box.shape, np.dtype(obs_spec.grid_dtype).type
-            )
-    if "pov" in parts and obs_spec.layout != "hwc":
-        height, width, _ = parts["pov"].shape or ()
-        parts["pov"] = spaces.Box(0, 255, picture_shape((height, width), obs_spec.layout), np.uint8)
+            parts[key] = spaces.Box(int(box.low.min()), int(box.high.max()), box.shape, np.int8)
     return spaces.Dict(parts)
 
 

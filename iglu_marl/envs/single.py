@@ -181,11 +181,6 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._architect is not None
 
     @property
-    def architect_observer(self) -> Observer:
-        """What a live architect observes."""
-        return self._architect_observer
-
-    @property
     def setup(self) -> EnvCore:
         """Tasks, controls and renderer."""
         return self._setup
@@ -195,16 +190,10 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """Start pose set by `initialize_world`, or None."""
         return self._fixed_pose
 
-    def obs_spec(self, **shown: Any) -> BatchObsSpec:
-        """Return the observations of a batch with this environment's conventions; `shown`: further fields."""
-        return BatchObsSpec(conventions=self._controls.conventions, **shown)
-
-    def make_batch(self, count: int, obs_spec: BatchObsSpec, num_threads: int) -> Batch:
-        """Return a batch of `count` episodes."""
-        recorded = not self.has_architect
-        return Batch(
-            count, self._setup, obs_spec, num_threads=num_threads, recorded=recorded, adapt=self._adapt
-        )
+    def make_batch(self, count: int, num_threads: int, **shown: Any) -> Batch:
+        """Return a batch of `count` episodes with this environment's conventions. shown: of `BatchObsSpec`."""
+        obs_spec = BatchObsSpec(conventions=self._controls.conventions, **shown)
+        return Batch(count, self._setup, obs_spec, num_threads=num_threads, recorded=True, adapt=self._adapt)
 
     # -- tasks
 

@@ -142,7 +142,6 @@ class TaskSampling:
         self._adapt, self._check = adapt, check
         self._generators: list[np.random.Generator | None] = [None] * count
         self._saved: list[Any] = [None] * count  # a generator's state, if unchanged since
-        self.ahead = INDEX_BUFFER  # indices that are sampled at once; 1 if others use the generators, too
         self._ahead = np.zeros((count, INDEX_BUFFER), np.int64)
         self._used = np.full(count, INDEX_BUFFER)
         self._source: Any = None
@@ -218,10 +217,8 @@ class TaskSampling:
         used = self._used[chosen]
         for world in chosen[used == INDEX_BUFFER].tolist():
             # Sampling many at once gives the same numbers as sampling one at a time.
-            self._ahead[world, -self.ahead :] = self.generator(world).integers(
-                len(self._tasks), size=self.ahead
-            )
-        used[used == INDEX_BUFFER] = INDEX_BUFFER - self.ahead
+            self._ahead[world] = self.generator(world).integers(len(self._tasks), size=INDEX_BUFFER)
+        used[used == INDEX_BUFFER] = 0
         self._used[chosen] = used + 1
         return self._ahead[chosen, used]
 

@@ -6,7 +6,7 @@ rewards: world i after `reset(seed=s)` is the single environment after `reset(se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,84 +16,31 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from typing_extensions import TypedDict, Unpack
 
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import AgentError, ConfigError, StateError
+from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import advance_many
-from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
+from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.kernels.sights import Sights
-from iglu_marl.core.kernels.step import speak_at
 from iglu_marl.core.threads import exclusive
-from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
+from iglu_marl.envs.batch import BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import batched, copied, final_infos, shown_space
 from iglu_marl.envs.documentation import BUILDER as BUILDERS
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.single import (
-    MAX_ARCHITECT_SEED,
     GridworldEnv,
     GridworldOptions,
     SilentBuilderEnv,
     SingleAgentEnv,
 )
 from iglu_marl.envs.two_agent import BUILDER
-from iglu_marl.game.agent import Agent, begin, can_rest
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
-from iglu_marl.game.seats import GameSeat, check_agent, takes
-from iglu_marl.rendering.renderer import Layout
 
 INFO_KEYS = ("target_grid", "event", "instruction")
 _EVENT_NAMES = np.array(EVENTS, object)
 
 Array = npt.NDArray[Any]
 Observations = dict[str, Any]
-
-
-class LiveArchitects:
-    """The scripted or learned architects of a batch: one for each world, which acts only in its turn.
-
-    They observe and say what the architect of a single environment does.
-    """
-
-    def __init__(self, batch: Batch, prototype: SingleAgentEnv, make: Callable[[], Agent]) -> None:
-        self._batch, self._observer = batch, prototype.architect_observer
-        self._pose = self._observer.only(("agentPos",))
-        self._agents = [make() for _ in range(batch.count)]
-        seat = GameSeat.of(prototype.config, "architect_0", single=True)
-        for agent in self._agents:
-            check_agent(agent, seat)
-        self._known: list[Any] = [None] * batch.count  # blocks and dialogue at the last turn
-        batch.keeps_dialogues, batch.sampling.ahead = True, 1
-
-    def begin(self, worlds: Array) -> None:
-        """Start the episodes of these worlds: each architect is reset, and speaks."""
-        batch = self._batch
-        for world in worlds.tolist():
-            seed = int(batch.sampling.generator(world).integers(MAX_ARCHITECT_SEED))
-            begin(self._agents[world], Role.ARCHITECT, seed, batch.tasks[world])
-            self._known[world] = None
-        self.speak(worlds)
-
-    def speak(self, worlds: Array) -> None:
-        """Let the architects of these worlds speak or be silent; it is the builder's turn then."""
-        batch, chat = self._batch, self._batch.chat
-        for world in worlds.tolist():
-            episode, agent, text = batch.load_world(world), self._agents[world], ""
-            now = episode.worlds.grid.tobytes(), episode.worlds.target.tobytes(), episode.dialogue
-            known, self._known[world] = self._known[world], now
-            pose = self._pose.observe(episode).get("agentPos")
-            if known != now or not (can_rest(agent) and agent.rest(pose)):
-                said = agent.act(self._observer.observe(episode))
-                text, _ = chat.read(said, f"the utterance of the architect of world {world}")
-            speak_at(batch.worlds.state, world)
-            if text:
-                batch.dialogues[world] = batch.dialogues[world].say(Role.ARCHITECT, text)
-                batch.dialogs[world] = chat.show(batch.dialogues[world])
-
-    def close(self) -> None:
-        """Close the architects."""
-        for agent in self._agents:
-            agent.close()
 
 
 class VectorState(NamedTuple):
@@ -110,13 +57,9 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         "Disabled" (call `reset(options={"reset_mask": …})`).
     num_threads: how many threads share the work. Results do not depend on it, nor on `num_envs`.
     copy: whether each step returns new arrays. False is faster: the arrays hold the latest step, and are read-only.
-    grid_dtype: of arrays of colour ids: "int8" (default) or "int32", as in the single environments.
-    pov_layout: of the pictures: "hwc" [height, width, 3], "chw" [3, height, width], or "index" [height, width], which
-        are indices of `iglu_marl.rendering.palette.RGB`.
     info_keys: further keys of `infos`: "target_grid", "event" and "instruction", as in the single environments.
 
-    make_architect: returns a live architect for each world; `prototype` needs one, too, which does not play.
-        `iglu_marl.envs.vector_game` is for two learning agents.
+    Arrays of colour ids are int8. `iglu_marl.envs.vector_game` is for two learning agents.
     """
 
     def __init__(
@@ -127,15 +70,12 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         num_threads: int = 1,
         copy: bool = True,
-        grid_dtype: str = "int8",
-        pov_layout: Layout = "hwc",
         info_keys: tuple[str, ...] = (),
-        make_architect: Callable[[], Agent] | None = None,
     ) -> None:
-        if prototype.has_architect != (make_architect is not None):
+        if prototype.has_architect:
             raise ConfigError(
-                "one of architect (in the prototype) and make_architect (that returns one for each world) is "
-                "given, expected both or none; or use vectorization_mode='sync'"
+                "architect is given, expected none: it could play in one world only; use SyncVectorEnv with a function "
+                "for each environment"
             )
         if not isinstance(copy, bool):
             raise ConfigError(f"copy is {copy!r}, expected True or False")
@@ -154,7 +94,9 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         space = prototype.observation_space
         assert isinstance(space, spaces.Dict)
         keys = space.spaces
-        obs_spec = prototype.obs_spec(
+        self._batch = prototype.make_batch(
+            num_envs,
+            num_threads,
             pose="agentPos" in keys,
             grid="grid" in keys,
             target="target_grid" in keys or "target_grid" in info_keys,
@@ -163,17 +105,11 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
             radius=prototype.config.egocentric_radius,
             max_wrong_cells=prototype.config.max_wrong_cells,
             events="event" in info_keys,
-            grid_dtype=grid_dtype,
-            layout=pov_layout,
         )
-        self._batch = prototype.make_batch(num_envs, obs_spec, num_threads)
         self.num_envs = self._batch.count
-        self._live = None
-        if make_architect is not None:
-            self._live = LiveArchitects(self._batch, prototype, make_architect)
         self._controls, self._records = prototype.setup.controls, np.zeros(self.num_envs, CONTROL)
         self.single_action_space = prototype.action_space
-        self.single_observation_space = shown_space(space, obs_spec)
+        self.single_observation_space = shown_space(space)
         self.action_space = batched(self.single_action_space, self.num_envs)
         self.observation_space = batched(self.single_observation_space, self.num_envs)
 
@@ -210,9 +146,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         options: `task` (a `Task`, or a list of one for each world), `pose` (five numbers, or five for each world), and
         `reset_mask` (bool [num_envs]: only these worlds). Task and pose hold for the episodes that start now.
         """
-        chosen = self._batch.reset(seed, options, self._prototype.first_pose)
-        if self._live is not None:
-            self._live.begin(chosen)
+        self._batch.reset(seed, options, self._prototype.first_pose)
         self._batch.refresh()
         return self._observations(), self._infos()
 
@@ -223,12 +157,8 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         if not batch.begun:
             raise StateError("the episodes have not begun: call reset() before step()")
         controls, numbers = self._controls.encode_many(actions, self.num_envs, self._records)
-        fresh = batch.begin_next(self.autoreset_mode)
+        batch.begin_next(self.autoreset_mode)
         any_over = batch.advance(advance_many, (controls, numbers, batch.idle))
-        if self._live is not None:
-            self._live.begin(fresh)
-            if (turn := batch.worlds.floor == ARCHITECT).any():
-                self._live.speak(np.flatnonzero(turn & ~batch.over))
         batch.refresh()
         shown = batch.shown
         if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):
@@ -236,11 +166,8 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
             reward, terminated, truncated = (part.copy() if self.copy else part for part in results)
             return self._observations(), reward, terminated, truncated, self._infos()
         reward, terminated, truncated = batch.rewards.copy(), shown.terminated.copy(), shown.truncated.copy()
-        chosen = np.flatnonzero(batch.over)
         final = self._final()
-        batch.reset_done(chosen)
-        if self._live is not None:
-            self._live.begin(chosen)
+        batch.reset_done(np.flatnonzero(batch.over))
         batch.refresh()
         return self._observations(), reward, terminated, truncated, {**self._infos(), **final}
 
@@ -303,14 +230,12 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         """Close threads, window and renderer."""
         if hasattr(self, "_batch"):  # Gymnasium before 1.3 closes what could not be made, too
             self._batch.close()
-            if self._live is not None:
-                self._live.close()
 
     # -- saving
 
     @exclusive
     def get_state(self) -> VectorState:
-        """Return everything needed to resume from here, except live architects."""
+        """Return everything needed to resume from here, also for later resets without a seed."""
         return VectorState(self._batch.get_state())
 
     @exclusive
@@ -344,10 +269,7 @@ class BatchOptions(TypedDict, total=False):
     autoreset_mode: str | AutoresetMode
     num_threads: int
     copy: bool
-    grid_dtype: str
-    pov_layout: Layout
     info_keys: tuple[str, ...]
-    make_architect: Callable[[], Agent] | None
 
 
 class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
@@ -379,13 +301,6 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     """Split options into those of the batch and those of each environment."""
     ours = {name: options[name] for name in BatchOptions.__annotations__ if name in options}
     theirs = {name: value for name, value in options.items() if name not in ours}
-    if (make_architect := ours.get("make_architect")) is not None:
-        if not callable(make_architect) or not takes(make_architect):
-            raise AgentError(
-                f"make_architect is {make_architect!r:.80}, expected a function without arguments that returns an "
-                "architect, such as lambda: ScriptedArchitect.for_env(env) with an env of the same game"
-            )
-        theirs["architect"] = make_architect()
     return ours, theirs
 
 

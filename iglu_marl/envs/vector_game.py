@@ -1,9 +1,8 @@
 """The two-agent game in thousands of worlds at once, with token chat: `parallel_env` with a leading axis.
 
 Shaped like a PettingZoo parallel environment: everything is a dict by agent, in which every array has a row for each
-game. Game i after `reset(seed=s)` is `parallel_env(chat="tokens")` after `reset(seed=s + i)`, in all its episodes; with
-`turn_steps` it is `raw_env(chat="tokens", turn_steps=…)`, a move of one agent in every step. Games restart
-automatically, so `agents` never becomes empty.
+game. Game i after `reset(seed=s)` is `parallel_env(chat="tokens")` after `reset(seed=s + i)`, in all its episodes.
+Games restart automatically, so `agents` never becomes empty.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from iglu_marl.core.kernels.batch import converse_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.threads import exclusive
-from iglu_marl.envs.aec import AECGame
 from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import BatchObsSpec, copied, final_infos, shown_space
 from iglu_marl.envs.documentation import PAIR, documented
@@ -33,16 +31,15 @@ from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, METADATA, BatchedSpacesByAgent
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import COMPUTED_SIGHTS, TARGET_SIGHTS, GameConfig, GameOptions
-from iglu_marl.game.effects import NOT_CUT, Kind, Setting
+from iglu_marl.game.effects import Setting
 from iglu_marl.game.episode import AGENTS, EVENTS
-from iglu_marl.rendering.renderer import Layout
 
 SIGHTS = ("target_grid", "grid", "dialog", "pose")  # of the architect, where many games are played
 
 Array = npt.NDArray[Any]
 ByAgent = dict[str, Any]
 
-_OWN_OPTIONS = ("autoreset_mode", "num_threads", "copy", "grid_dtype", "pov_layout")
+_OWN_OPTIONS = ("autoreset_mode", "num_threads", "copy")
 _EVENT_NAMES = np.array(EVENTS, object)
 
 
@@ -56,18 +53,15 @@ class VectorGameState(NamedTuple):
 
 @documented(*PAIR)
 class VectorGame(HasBatch, BatchedSpacesByAgent):
-    """Architect and builder in `num_games` games; both act in every step, or with `turn_steps` in turns.
+    """Architect and builder in `num_games` games; both act in every step.
 
     Games of a team (see `iglu_marl.envs.vector_team`) have all its agents, who act in every step, in order.
 
     config, options: as of `parallel_env`; `chat` is "tokens" here, and architects see no pictures and no texts.
-    turn_steps: if given here (in a config it raises), games are played in turns as in `raw_env`. In each step of a game
-        one agent moves, and the action of the other is ignored. `infos[agent]["floor"]`, bool [num_games]: whether it
-        is the agent's turn next.
     autoreset_mode: "NextStep" (default: the step after the end of a game ignores the actions and begins the next),
         "SameStep" (the same step begins the next; the end is in `infos[agent]["final_obs"]`, an object array of
         observations, and `infos[agent]["final_info"]`), or "Disabled".
-    num_threads, copy, grid_dtype, pov_layout: as of `iglu_marl.envs.vector.BuilderVectorEnv`.
+    num_threads, copy: as of `iglu_marl.envs.vector.BuilderVectorEnv`.
 
     actions: {"architect_0": int [num_games, words] (0 = padding; all 0 = silence), "builder_0": a batch of the
     builder's space}. infos: the architect's hold `intersection`, `target_blocks` and `blocks`, int32 [num_games].
@@ -94,18 +88,13 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         num_threads: int = 1,
         copy: bool = True,
-        grid_dtype: str = "int8",
-        pov_layout: Layout = "hwc",
         **options: Unpack[GameOptions],
     ) -> None:
         if not isinstance(copy, bool):
             raise ConfigError(f"copy is {copy!r}, expected True or False")
         if not isinstance(config, GameConfig):
             options.setdefault("chat", "tokens")
-        self.in_turns = "turn_steps" in options
-        kind: Kind = "aec" if self.in_turns else "vector"
-        known = GameConfig.read(Setting(kind, "VectorGame", without={"strict": NOT_CUT}), config, options)
-        self._single = AECGame(known) if self.in_turns else ParallelGame(known)
+        self._single = ParallelGame(GameConfig.read(Setting("vector", "VectorGame"), config, options))
         self.config = self._single.config
         if self.config.chat != "tokens":
             raise ConfigError(
@@ -119,11 +108,11 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         self.autoreset_mode, self.copy = read_mode(autoreset_mode), copy
         self.metadata = {**METADATA, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self.config.render_mode
-        self._make_batch(num_games, num_threads, grid_dtype, pov_layout)
+        self._make_batch(num_games, num_threads)
         self._make_spaces()
         self._make_talk()
 
-    def _make_batch(self, count: int, num_threads: int, grid_dtype: str, layout: Layout) -> None:
+    def _make_batch(self, count: int, num_threads: int) -> None:
         seen = (*self.config.architect_sees, *self.config.builder_sees)
         obs_spec = BatchObsSpec(
             pose="pose" in seen,
@@ -134,8 +123,6 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             radius=self.config.egocentric_radius,
             max_wrong_cells=self.config.max_wrong_cells,
             events=True,
-            grid_dtype=grid_dtype,
-            layout=layout,
         )
         self._batch = Batch(
             count, self._single.setup, obs_spec, num_threads=num_threads, team=self.config.builders
@@ -145,11 +132,11 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         self._controls, self._records = self._single.setup.controls, np.zeros(count, CONTROL)
 
     def _make_spaces(self) -> None:
-        single, obs_spec = self._single, self._batch.obs_spec
+        single = self._single
         self.possible_agents = list(single.possible_agents)
         self.agents: list[str] = []
         self.observation_spaces = {
-            agent: shown_space(space, obs_spec) for agent, space in single.observation_spaces.items()
+            agent: shown_space(space) for agent, space in single.observation_spaces.items()
         }
         self.action_spaces = dict(single.action_spaces)
         self._set_batched(self.num_games)
@@ -219,7 +206,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
     def _advance(self, moves: Any, fresh: Array) -> bool:
         """Run the step in all games but the fresh ones. Return whether a game is over."""
         batch, (said, replies, controls, numbers) = self._batch, moves
-        talk = Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks, self.in_turns)
+        talk = Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks)
         silent, _ = self._controls.yielding()
         any_over = batch.advance(converse_many, (controls, numbers, silent, batch.idle, talk))
         self._spoken[fresh] = 0
@@ -292,9 +279,6 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         infos = {ARCHITECT: {"event": names, **counts}, BUILDER: {"event": names.copy()}}
         if self.config.shaping:
             infos[ARCHITECT]["shaping"] = self._batch.worlds.shaping.copy()
-        if self.in_turns:
-            for number, agent in enumerate(AGENTS):
-                infos[agent]["floor"] = self._batch.worlds.floor == number
         return infos
 
     def _final(self) -> dict[str, dict[str, Any]]:

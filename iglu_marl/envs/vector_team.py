@@ -19,7 +19,6 @@ from iglu_marl.core.kernels.talk import TeamTalk
 from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.vector_game import _EVENT_NAMES, ByAgent, VectorGame, VectorGameState
-from iglu_marl.game.config import GameConfig
 from iglu_marl.game.knowledge import SIDES_SHAPE, Parts
 
 Array = npt.NDArray[Any]
@@ -27,13 +26,6 @@ Array = npt.NDArray[Any]
 
 class VectorTeam(VectorGame):
     """`num_games` games of a team; `VectorGame(…)` with options of a team returns this. Goals in words are refused."""
-
-    def __init__(self, num_games: int = 1, config: GameConfig | str | None = None, **options: Any) -> None:
-        if "turn_steps" in options:
-            raise ConfigError(
-                f"turn_steps is {options['turn_steps']!r}, expected none: many games of a team are not played in turns"
-            )
-        super().__init__(num_games, config, **options)
 
     def _make_talk(self) -> None:
         super()._make_talk()

@@ -22,7 +22,6 @@ class Agent(Protocol):
     | `reads` | false for an agent that ignores messages |
     | `check_task(task)` | raises `AgentError` for a task that it cannot play; called by `begin` and `evaluate` |
     | `stats` | its `as_dict()` returns counts of this episode, for JSON |
-    | `rest(pose)` | does what `act` does while only the builder's pose changes, and returns whether that is enough |
     """
 
     def reset(self, role: Role, seed: int | None) -> None:
@@ -58,12 +57,6 @@ def is_idle(agent: Agent) -> bool:
 def is_ready(agent: Agent) -> bool:
     """Return whether the next act of an agent takes no time."""
     return bool(getattr(agent, "ready", False))
-
-
-def can_rest(agent: Agent) -> bool:
-    """Return whether an agent has a `rest` for its `act`; a subclass that overrides `act` alone has none."""
-    kinds = type(agent).__mro__
-    return "rest" in vars(next((one for one in kinds if vars(one).keys() & {"act", "rest"}), object))
 
 
 def check_service(agents: Iterable[Agent]) -> None:

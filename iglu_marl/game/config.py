@@ -93,7 +93,6 @@ class ResetsTasks(Protocol):
         """Return a task."""
 
 
-Game = Literal["pair", "builder", "goal"]
 TasksOption = (
     str
     | Task
@@ -256,8 +255,6 @@ def _option(
     doc: str,
     check: Callable[[str, Any], Any] | None = None,
     *,
-    pays: Mapping[str, str] | None = None,
-    games: Iterable[Game] = ("pair", "builder"),
     without: Mapping[Kind, str] | None = None,
 ) -> Any:
     """Return a row of the table of options.
@@ -266,19 +263,10 @@ def _option(
         default: the default.
         doc: the meaning, for the tables of options.
         check: returns the value in its standard form; raises `ConfigError` if it is not allowed.
-        pays: of a reward option, the reward by event, for the tables of rewards.
-        games: the kinds of games in which it is paid.
         without: the kinds of environments in which it has no effect, with what to use instead.
 
     """
-    metadata = {
-        "doc": doc,
-        "check": check,
-        "pays": pays or {},
-        "games": games,
-        "without": without or {},
-    }
-    return field(default=default, metadata=metadata)
+    return field(default=default, metadata={"doc": doc, "check": check, "without": without or {}})
 
 
 _BUDGET = _count(1, 2**31 - 1)
@@ -343,7 +331,7 @@ class GameConfig:
         without={
             **effects.ARCHITECTS_ONLY,
             "parallel": "max_turns, for each step is a turn, or iglu_marl.env",
-            "vector": "the keyword turn_steps, with which games are played in turns",
+            "vector": "max_turns, for each step is a turn, or iglu_marl.raw_env",
             "live": "max_turns, or iglu_marl.env",
         },
     )
@@ -388,40 +376,30 @@ class GameConfig:
         2.0,
         "reward when the maximal intersection grows (minus it when it shrinks)",
         as_number,
-        pays={"the maximal intersection grows": "right_scale", "it shrinks": "-right_scale"},
         without=effects.NO_TARGET,
     )
     wrong_scale: float | Schedule = _option(
         1.0,
         "reward for removing, minus it for adding, a block when it does not change; or a `Schedule` of it",
         _number_or_schedule,
-        pays={
-            "it stays, and a block was removed": "wrong_scale",
-            "it stays, and a block was added": "-wrong_scale",
-        },
         without=effects.NO_TARGET,
     )
     completion_reward: float = _option(
         0.0,
         "added when the target is completed",
         as_number,
-        pays={"the target is completed, besides": "completion_reward"},
         without=effects.NO_TARGET,
     )
     message_cost: float = _option(
         0.0,
         "paid by the architect for each word it says",
         as_number,
-        pays={"each word of the architect, to the architect": "-message_cost"},
-        games=("pair",),
         without=effects.PAIRS_ONLY,
     )
     step_cost: float = _option(
         0.0,
         "paid for each builder step",
         as_number,
-        pays={"each step of the builder": "-step_cost"},
-        games=("pair", "builder", "goal"),
     )
     shaping: bool | Mapping[str, float] | None = _option(
         None,
@@ -575,7 +553,7 @@ class GameConfig:
         """
         read = cls.of(config, options)
         for name in options if given is None else given:
-            instead = setting.without.get(name) or _METADATA[name]["without"].get(setting.kind)
+            instead = _METADATA[name]["without"].get(setting.kind)
             if instead is not None:
                 expected = f"no such option in {setting.name}: it has no effect there; use {instead}"
                 raise _error(setting.aliases.get(name, name), getattr(read, name), expected)
@@ -668,17 +646,6 @@ class GameConfig:
         else:
             chosen["shaping_scale"] = 0.0
         return EpisodeRules(**chosen)
-
-    @classmethod
-    def payments(cls, game: Game) -> list[tuple[str, str, float]]:
-        """Return the table of rewards of a kind of game: event, reward by options, reward by default."""
-        default = cls()
-        return [
-            (event, reward, getattr(default, item.name) * (-1 if reward.startswith("-") else 1))
-            for item in fields(cls)
-            if game in item.metadata["games"]
-            for event, reward in item.metadata["pays"].items()
-        ]
 
     def pay(self, reward: Any, words: Any) -> tuple[Any, Any]:
         """Return the rewards of architect and builder: numbers, or arrays [n] of n games.

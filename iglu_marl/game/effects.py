@@ -35,7 +35,6 @@ class Setting(NamedTuple):
         name: its name, for errors.
         target_in_obs: whether a lone builder observes the target.
         besides: what a lone builder observes besides `builder_sees`.
-        without: further options without effect, with what to use instead.
         aliases: names of options as they were given, if those are others.
 
     """
@@ -44,7 +43,6 @@ class Setting(NamedTuple):
     name: str
     target_in_obs: bool = False
     besides: tuple[str, ...] = ()
-    without: Mapping[str, str] = {}
     aliases: Mapping[str, str] = {}
 
     def shows_target(self, config: GameConfig) -> bool:

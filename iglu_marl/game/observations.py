@@ -51,10 +51,6 @@ class Observer:
         self.space = spaces.Dict({sight.key: sight.space for sight in self._sights})
         self._readers = tuple((sight.key, sight.read) for sight in self._sights)
 
-    def only(self, keys: Collection[str]) -> Observer:
-        """Return an observer of these keys only."""
-        return Observer(sight for sight in self._sights if sight.key in keys)
-
     def observe(self, episode: Episode, without: Collection[str] = ()) -> dict[str, Any]:
         """Return the observation without some keys. It shares no memory with the episode or other observations."""
         return {key: read(episode) for key, read in self._readers if key not in without}

@@ -1,7 +1,7 @@
 """Seats of a game, and the check of agents against them.
 
 `check_agent` is called wherever an agent meets a game: `play`, `evaluate`, the option `architect` of single-agent
-environments, `make_architect` of vector environments, and agents by name. It raises before the first game.
+environments, and agents by name. It raises before the first game.
 """
 
 from __future__ import annotations

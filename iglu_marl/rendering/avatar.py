@@ -15,9 +15,7 @@ from iglu_marl.rendering.colors import ACCENT
 from iglu_marl.rendering.figure_kernels import paint_figures
 from iglu_marl.rendering.renderer import (
     EYE_LENS,
-    LAYOUTS,
     Frames,
-    Layout,
     Lens,
     Picture,
     Viewpoint,
@@ -65,18 +63,18 @@ def lens_of(renderer: Any) -> Lens:
 
 
 def bind_figures(
-    grids: BlockGrid, eyes: Points, team: int, lens: Lens, layout: Layout, frames: Frames
+    grids: BlockGrid, eyes: Points, team: int, lens: Lens, frames: Frames
 ) -> Callable[[npt.NDArray[np.int64], int, int], None]:
     """Return `draw(chosen, first, last)`, which draws the other builders into frames i = chosen[first..last-1].
 
-    grids int8[n, 9, 11, 11], eyes float64[n, 5] and frames uint8[n, *picture_shape(size, layout)] are C-contiguous. The
+    grids int8[n, 9, 11, 11], eyes float64[n, 5] and frames uint8[n, height, width, 3] are C-contiguous. The
     first `team` rows are those of one team, and so on. Calls may run in several threads at once.
     """
-    height, width = frames.shape[2:] if layout == "chw" else frames.shape[1:3]
-    flat, values, number = frames.reshape(len(frames), -1), lens.as_array(), LAYOUTS.index(layout)
+    count, height, width, _ = frames.shape
+    flat, values = frames.reshape(count, -1), lens.as_array()
 
     def draw(chosen: npt.NDArray[np.int64], first: int, last: int) -> None:
-        paint_figures(grids, eyes, chosen, team, values, height, width, number, flat, first, last)
+        paint_figures(grids, eyes, chosen, team, values, height, width, flat, first, last)
 
     return draw
 
@@ -84,7 +82,7 @@ def bind_figures(
 def _with_figures(frame: Picture, grid: BlockGrid, eyes: Points, lens: Lens) -> Picture:
     """Draw builders with eyes[1:] into what is seen from eyes[0], and return that."""
     grids = np.ascontiguousarray(grid, np.int8)[None]
-    bind_figures(grids, eyes, len(eyes), lens, "hwc", frame[None])(_FIRST, 0, 1)
+    bind_figures(grids, eyes, len(eyes), lens, frame[None])(_FIRST, 0, 1)
     return frame
 
 

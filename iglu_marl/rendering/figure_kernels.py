@@ -16,7 +16,7 @@ from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z
 from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.cells import CELLS
 from iglu_marl.rendering import palette
-from iglu_marl.rendering.kernels import LANES, PLANES_OF_RGB, camera, draw_block, frustum
+from iglu_marl.rendering.kernels import LANES, camera, draw_block, frustum
 
 # From the feet up: height of the centre above the eye, half width, half height, half depth, in cells; and colour.
 _BOXES = (
@@ -262,30 +262,23 @@ def _remove_covered(layer, cover, ramp, height, width, blocks, pose, lens, tans,
 
 
 @jit
-def _copy_figure(layer, stride, height, width, layout, out, box):
+def _copy_figure(layer, stride, width, out, box):
     """Copy the figure's pixels to a picture, and clear the layer."""
     count = box[3] - box[2]
     for row in range(box[0], box[1]):
         pixels = layer[row * stride + box[2] : row * stride + box[3]]
         at = row * width + box[2]
-        if layout == PLANES_OF_RGB:
-            for channel in range(3):
-                target = out[at + channel * height * width : at + channel * height * width + count]
-                for j in range(count):
-                    value = np.uint8((pixels[j] >> np.uint32(8 * channel)) & np.uint32(255))
-                    target[j] = value if pixels[j] != 0 else target[j]
-        else:
-            target = out[3 * at : 3 * (at + count)]
-            for j in range(count):
-                color = pixels[j]
-                drawn = color != 0
-                target[3 * j] = np.uint8(color & np.uint32(255)) if drawn else target[3 * j]
-                target[3 * j + 1] = (
-                    np.uint8((color >> np.uint32(8)) & np.uint32(255)) if drawn else target[3 * j + 1]
-                )
-                target[3 * j + 2] = (
-                    np.uint8((color >> np.uint32(16)) & np.uint32(255)) if drawn else target[3 * j + 2]
-                )
+        target = out[3 * at : 3 * (at + count)]
+        for j in range(count):
+            color = pixels[j]
+            drawn = color != 0
+            target[3 * j] = np.uint8(color & np.uint32(255)) if drawn else target[3 * j]
+            target[3 * j + 1] = (
+                np.uint8((color >> np.uint32(8)) & np.uint32(255)) if drawn else target[3 * j + 1]
+            )
+            target[3 * j + 2] = (
+                np.uint8((color >> np.uint32(16)) & np.uint32(255)) if drawn else target[3 * j + 2]
+            )
         pixels[:] = 0
 
 
@@ -316,11 +309,11 @@ def _in_view(figure, pose, planes, lens):
 
 
 @jit
-def paint_figures(grids, eyes, chosen, team, lens, height, width, layout, out, first, last):
+def paint_figures(grids, eyes, chosen, team, lens, height, width, out, first, last):
     """Draw the other builders of its team into each of the pictures i = chosen[first..last-1].
 
     eyes float64[n, 5]: x, y, z (cells), yaw, pitch (degrees), members of a team one after the other; grids
-    int8[n, 9, 11, 11]: the blocks that may cover figures; lens float64[5], layout and out uint8[n, bytes of a picture]
+    int8[n, 9, 11, 11]: the blocks that may cover figures; lens float64[5] and out uint8[n, bytes of a picture]
     as in `paint`. A figure that is not wholly between the near and the far plane is left out.
     """
     stride = (width + LANES - 1) // LANES * LANES
@@ -360,4 +353,4 @@ def paint_figures(grids, eyes, chosen, team, lens, height, width, layout, out, f
                 _remove_covered(
                     layer, cover, ramp, height, width, blocks, pose, lens, tans, axes, rays, planes, box
                 )
-            _copy_figure(layer, stride, height, width, layout, out[frame], box)
+            _copy_figure(layer, stride, width, out[frame], box)

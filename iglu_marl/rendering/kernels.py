@@ -9,8 +9,8 @@ u = p / w and v = q / w, with p, q and w linear in row and column:
     |p|, |q| <= w (1/2 - 1/16)  inside its fill, else on its border
     1/far <= w <= 1/near        between the clipping planes (w is 1 / depth)
 
-This needs no division and compiles to straight SIMD code. Pixels are uint32 (red in the lowest byte, palette index on
-top) until they are packed to RGB at the end. The kernel is serial and releases the GIL.
+This needs no division and compiles to straight SIMD code. Pixels are uint32 (red in the lowest byte) until they are
+packed to RGB at the end. The kernel is serial and releases the GIL.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import palette
 
 GROUND_SURFACE = GROUND_Y + 0.5  # y of the ground's upper side, in cells
-ROWS_OF_RGB, PLANES_OF_RGB, INDICES = range(3)  # how a picture lies in memory: see `renderer.LAYOUTS`
 
 _COUNT_Y, _COUNT_X, _COUNT_Z = ZONE_SHAPE
 WORDS = CELLS // 8
@@ -320,32 +319,20 @@ def draw_block(pixels, ramp, height, width, window, tans, clip, axes, rays, grid
 
 
 @jit
-def _pack(pixels, stride, height, width, layout, out):
-    """Write the pixels to out uint8[size of a picture] in one of the layouts."""
-    plane = height * width
+def _pack(pixels, stride, height, width, out):
+    """Write the pixels to out uint8[height * width * 3]."""
     for i in range(height):
         row = pixels[i * stride : i * stride + width]
-        if layout == ROWS_OF_RGB:
-            target = out[i * width * 3 : (i + 1) * width * 3]
-            for j in range(width):
-                color = row[j]
-                target[3 * j] = np.uint8(color & np.uint32(255))
-                target[3 * j + 1] = np.uint8((color >> np.uint32(8)) & np.uint32(255))
-                target[3 * j + 2] = np.uint8((color >> np.uint32(16)) & np.uint32(255))
-        elif layout == PLANES_OF_RGB:
-            for channel in range(3):
-                start = channel * plane + i * width
-                part = out[start : start + width]
-                for j in range(width):
-                    part[j] = np.uint8((row[j] >> np.uint32(8 * channel)) & np.uint32(255))
-        else:
-            indices = out[i * width : (i + 1) * width]
-            for j in range(width):
-                indices[j] = np.uint8(row[j] >> np.uint32(24))
+        target = out[i * width * 3 : (i + 1) * width * 3]
+        for j in range(width):
+            color = row[j]
+            target[3 * j] = np.uint8(color & np.uint32(255))
+            target[3 * j + 1] = np.uint8((color >> np.uint32(8)) & np.uint32(255))
+            target[3 * j + 2] = np.uint8((color >> np.uint32(16)) & np.uint32(255))
 
 
 @jit
-def paint(grids, poses, chosen, lens, colors, height, width, layout, out, first, last):
+def paint(grids, poses, chosen, lens, colors, height, width, out, first, last):
     """Draw the worlds i = chosen[first..last-1]: grids[i] seen from poses[i], to out[i].
 
     grids int8[n, 9, 11, 11]; poses float64[n, 5]: x, y, z (cells), yaw, pitch (degrees); chosen int64[k]; lens
@@ -400,4 +387,4 @@ def paint(grids, poses, chosen, lens, colors, height, width, layout, out, first,
                         colors,
                     )
             slot_words[word] = 0
-        _pack(pixels, stride, height, width, layout, out[frame])
+        _pack(pixels, stride, height, width, out[frame])

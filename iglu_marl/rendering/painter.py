@@ -10,20 +10,17 @@ import numpy.typing as npt
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.rendering import palette
-from iglu_marl.rendering.kernels import ROWS_OF_RGB, paint
+from iglu_marl.rendering.kernels import paint
 from iglu_marl.rendering.renderer import (
     EYE_LENS,
-    LAYOUTS,
     Colors,
     FloatArray,
     Frames,
-    Layout,
     Lens,
     SceneRenderer,
     check_out,
     check_scenes,
     check_size,
-    picture_shape,
 )
 
 _COLORS = palette.PACKED.copy()  # writable: numba would compile again for a read-only array
@@ -42,28 +39,28 @@ class Painter(SceneRenderer):
         count, height, width, _ = out.shape
         table = _COLORS if colors is None else np.require(colors, np.uint32, ("C", "W"))
         rows, flat = _FIRST if count == 1 else np.arange(count), out.reshape(count, height * width * 3)
-        paint(grids, poses, rows, self._lens, table, height, width, ROWS_OF_RGB, flat, 0, count)
+        paint(grids, poses, rows, self._lens, table, height, width, flat, 0, count)
 
     def bind(
-        self, grids: BlockGrid, poses: FloatArray, size: tuple[int, int], layout: Layout, out: Frames
+        self, grids: BlockGrid, poses: FloatArray, size: tuple[int, int], out: Frames
     ) -> Callable[[npt.NDArray[np.int64], int, int], None]:
         """Return `draw(chosen, first, last)`, which paints scenes i of chosen[first..last-1] into `out[i]`.
 
-        grids int8[n, 9, 11, 11], poses float64[n, 5] and out uint8[n, *picture_shape(size, layout)] are C-contiguous,
+        grids int8[n, 9, 11, 11], poses float64[n, 5] and out uint8[n, height, width, 3] are C-contiguous,
         and are read again at each call. Calls may run in several threads at once. Raises `RenderError` if an array does
         not fit.
         """
         height, width = check_size(size)
         count = len(out)
-        check_out(out, (count, *picture_shape((height, width), layout)))
+        check_out(out, (count, height, width, 3))
         check_scenes(grids, poses, count)
         contiguous = grids.flags.carray and poses.flags.carray
         if grids.dtype != np.int8 or poses.dtype != np.float64 or not contiguous:
             raise RenderError("grids and poses must be C-contiguous int8 and float64")
-        flat, number, lens = out.reshape(count, -1), LAYOUTS.index(layout), self._lens
+        flat, lens = out.reshape(count, -1), self._lens
 
         def draw(chosen: npt.NDArray[np.int64], first: int, last: int) -> None:
-            paint(grids, poses, chosen, lens, _COLORS, height, width, number, flat, first, last)
+            paint(grids, poses, chosen, lens, _COLORS, height, width, flat, first, last)
 
         return draw
 

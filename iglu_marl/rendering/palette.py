@@ -54,11 +54,9 @@ HEX_COLORS = ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in ran
 
 
 def pack(rgb: npt.ArrayLike) -> npt.NDArray[np.uint32]:
-    """Return colours uint8[n, 3] as uint32[n]: red in the lowest byte, then green, blue, and the index on top."""
+    """Return colours uint8[n, 3] as uint32[n]: red in the lowest byte, then green and blue."""
     table = np.asarray(rgb, dtype=np.uint32)
-    index = np.arange(len(table), dtype=np.uint32)
-    packed = table[:, 0] | table[:, 1] << 8 | table[:, 2] << 16 | index << 24
-    return packed.astype(np.uint32)
+    return (table[:, 0] | table[:, 1] << 8 | table[:, 2] << 16).astype(np.uint32)
 
 
 PACKED = pack(RGB)

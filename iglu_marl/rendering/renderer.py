@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,6 @@ from iglu_marl.core.kernels.records import GROUND_RADIUS
 
 MAX_SIDE = 8192  # pixels
 GROUND_EDGE = GROUND_RADIUS + 0.5  # the ground ends at |x|, |z| = 18.5
-
-# Memory layouts: uint8 [height, width, 3], [3, height, width], or palette indices [height, width]
-# (`palette.RGB[indices]` is the first).
-Layout = Literal["hwc", "chw", "index"]
-LAYOUTS: tuple[Layout, ...] = ("hwc", "chw", "index")
 
 FloatArray = npt.NDArray[np.float64]
 Frames = npt.NDArray[np.uint8]  # pictures [k, height, width, 3]
@@ -82,13 +77,6 @@ def check_size(size: Any) -> tuple[int, int]:
     if not whole or not (1 <= height <= MAX_SIDE and 1 <= width <= MAX_SIDE):
         raise RenderError(f"size is {size!r}, expected (height, width) with two integers 1..{MAX_SIDE}")
     return int(height), int(width)
-
-
-def picture_shape(size: tuple[int, int], layout: Layout) -> tuple[int, ...]:
-    """Return the shape of a picture of (height, width) pixels; raise `RenderError` if the layout is unknown."""
-    if layout not in LAYOUTS:
-        raise RenderError(f"layout is {layout!r}, expected one of {', '.join(map(repr, LAYOUTS))}")
-    return {"hwc": (*size, 3), "chw": (3, *size), "index": size}[layout]
 
 
 def check_picture(picture: Any, name: str, channels: tuple[int, ...] = (3,)) -> Picture:

@@ -58,8 +58,7 @@ KINDS: list[
     ("raw_env", iglu_marl.raw_env, {}, set()),
     ("parallel_env", iglu_marl.parallel_env, {}, {"turn_steps"}),
     ("LiveGame", LiveGame, {}, {"turn_steps", "builder_can_ask", "shaping", "shaping_scale"}),
-    ("VectorGame", partial(VectorGame, 2), TOKENS, {"strict"}),
-    ("VectorGame, in turns", partial(VectorGame, 2), {**TOKENS, "turn_steps": 5}, TEAM | {"strict"}),
+    ("VectorGame", partial(VectorGame, 2), TOKENS, {"strict", "turn_steps"}),
     *((name, partial(gym.make, name), {}, OF_PAIRS | OF_ARCHITECTS) for name in IDS),
     *((f"{name}, live", partial(gym.make, name), LIVE, OF_PAIRS) for name in IDS),
 ]

@@ -60,11 +60,6 @@ def test_target_in_obs() -> None:
         np.testing.assert_array_equal(env.step(env.action_space.sample())[0]["target_grid"], target)
 
 
-def test_the_vector_id() -> None:
-    env = gym.make("IGLUGridworldVector-v0")
-    assert set(env.observation_space) == {"inventory", "compass", "dialog", "agentPos", "grid"}
-
-
 def test_the_defaults_and_keywords_of_2022() -> None:
     """A colour that is chosen is placed, an episode has 250 steps, and the reward is the gain in blocks."""
     target = [(0, -1, -1, 2), (1, 3, 1, 4)]

@@ -49,7 +49,6 @@ def story(view: str, options: dict[str, Any], builders: int = 1, architects: int
     else:
         chat = CHAT if architects else {"chat": "tokens"}  # without them, nobody speaks
         more |= {**chat, "sees": SEES_ALL, "max_turns": None, "builders": builders, "architects": architects}
-    more |= {"grid_dtype": "int32"} if view in ("vector", "games") else {}
     _, act = driven(view, OPTIONS, **more)
     rows: Story = []
     for action in ACTIONS:

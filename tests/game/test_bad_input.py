@@ -343,16 +343,6 @@ def test_utterances(view: str, chat: str) -> None:
     player.moves(game, 60)
 
 
-@pytest.mark.parametrize("strict", [True, False])
-@pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
-def test_half_characters(view: str, strict: bool) -> None:
-    """Both may say them; what is heard can be printed and written to files."""
-    game = begun(view, 1, **{**short_of(view), "strict": strict, "builder_can_ask": True})
-    step(game, "a \ud800", {"act": 0, "say": ""})
-    step(game, "", {"act": 0, "say": "\udfff b"})
-    assert game.unwrapped.episode.dialogue.text == "<Architect> a \ufffd\n<Builder> \ufffd b"
-
-
 @pytest.mark.parametrize("chat", CHATS)
 @pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
 def test_long_utterances(view: str, chat: str) -> None:

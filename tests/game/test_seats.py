@@ -151,21 +151,6 @@ NO_ARCHITECT = [lambda: ScriptedArchitect, lambda: "scripted", WithoutSeed, Scri
 def test_live_architects_are_checked(make: Callable[[], Any]) -> None:
     with pytest.raises(AgentError, match=FITTING):
         gym.make(LONE, architect=make())
-    with pytest.raises(AgentError, match=FITTING):
-        gym.make_vec(LONE, num_envs=2, make_architect=make)
-
-
-def test_each_architect_of_a_vector_environment_is_checked() -> None:
-    made = iter([ScriptedArchitect(), ScriptedArchitect(), ScriptedBuilder()])  # the first is the prototype's
-    with pytest.raises(AgentError, match="builder"):
-        gym.make_vec(LONE, num_envs=2, make_architect=lambda: next(made))
-    gym.make_vec(LONE, num_envs=2, make_architect=ScriptedArchitect).close()
-
-
-@pytest.mark.parametrize("make", [ScriptedArchitect(), ScriptedArchitect.for_env, "scripted"])
-def test_make_architect_is_a_function_without_arguments(make: Any) -> None:
-    with pytest.raises(AgentError, match="make_architect"):
-        gym.make_vec(LONE, num_envs=2, make_architect=make)
 
 
 def test_a_walking_builder_alone_names_the_seat_that_fits() -> None:

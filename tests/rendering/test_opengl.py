@@ -242,8 +242,8 @@ def test_a_fork_cannot_draw_after_its_parent(description):
 
 def some_devices():
     return [
-        devices.Device(0, False, cuda=1, uuid="bb" * 16),
-        devices.Device(1, False, cuda=0, uuid="aa" * 16),
+        devices.Device(0, False, cuda=1),
+        devices.Device(1, False, cuda=0),
         devices.Device(2, False),
         devices.Device(3, True),
     ]
@@ -257,8 +257,7 @@ def some_devices():
         ("1", [0, 2, 3]),
         ("1,0", [0, 1, 2, 3]),
         (" 0 , 1", [1, 0, 2, 3]),
-        ("GPU-aaaaaaaa", [1, 2, 3]),
-        ("GPU-" + "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb", [0, 2, 3]),
+        ("GPU-aaaaaaaa", [0, 2, 3]),  # ids are not read
         ("7", [0, 2, 3]),  # not a number that EGL knows: perhaps it counts visible devices only
         ("0,-1,1", [1, 2, 3]),
         ("", [2, 3]),

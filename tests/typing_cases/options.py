@@ -27,7 +27,7 @@ GridworldEnv("flying", vector_state=True, max_steps=9, render_mode="ansi")
 GridworldEnv(compat="iglu2022", right_placement_scale=2, fake=True)
 SilentBuilderEnv(visual=True, controls="discrete", compat="iglu2021")
 GridworldVectorEnv(4, action_space="walking", render=False, info_keys=("event",), step_cost=0.1)
-SilentBuilderVectorEnv(4, visual=True, autoreset_mode="SameStep", pov_layout="chw")
+SilentBuilderVectorEnv(4, visual=True, autoreset_mode="SameStep")
 
 make_language_goal(terminate_on_success=False, num_object=5, max_steps=100)
 make_language_goal(controls="cells", goal_in_obs="multi-hot", step_cost=0.1)

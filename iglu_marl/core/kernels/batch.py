@@ -15,7 +15,6 @@ from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.cells import CELLS, flat_index
 from iglu_marl.core.kernels.clock import speak
 from iglu_marl.core.kernels.hands import share_change
-from iglu_marl.core.kernels.records import ARCHITECT
 from iglu_marl.core.kernels.step import step_one
 from iglu_marl.core.kernels.talk import note, note_to_team
 
@@ -34,7 +33,7 @@ class ObsBuffers(NamedTuple):
     pose: Array  # float32 [n, 5]: x, y, z, pitch, yaw
     inventory: Array  # float32 [n, 6]
     compass: Array  # float32 [n]
-    grid: Array  # int8 or int32 [n, 1089], as `ids` says
+    grid: Array  # int8 [n, 1089]
     target: Array  # the same of the target
     reward: Array  # float64 [n]
     terminated: Array  # bool [n]
@@ -148,7 +147,7 @@ def advance_many(state, controls, numbers, idle, out, first, last):
 
 @jit
 def converse_some(state, controls, numbers, silent, idle, talk, first, last):
-    """In every world that is not idle, let the architect speak, then the builder speak or act; or one of them by turns.
+    """In every world that is not idle, let the architect speak, then the builder speak or act.
 
     silent: the control of a builder that speaks. Returns the number of ended episodes.
     """
@@ -157,14 +156,8 @@ def converse_some(state, controls, numbers, silent, idle, talk, first, last):
         if idle[i]:
             continue
         s = state[i]
-        if s["floor"] == ARCHITECT or not talk.in_turns:
-            speak(s)
-            talk.spoken[i] = note(talk.dialog, talk.length, i, talk.marks[0], talk.architect[i])
-            if talk.in_turns:
-                s["reward"] = s["shaping"] = 0.0
-                continue
-        else:
-            talk.spoken[i] = 0
+        speak(s)
+        talk.spoken[i] = note(talk.dialog, talk.length, i, talk.marks[0], talk.architect[i])
         c = controls[numbers[i]]
         if talk.builder.shape[0] > 0:
             if note(talk.dialog, talk.length, i, talk.marks[1], talk.builder[i]) > 0:

@@ -22,7 +22,6 @@ class Talk(NamedTuple):
     architect: Array  # int64 [n, words]: what it says, 0 = padding
     builder: Array  # the same of the builder; no rows where it cannot speak
     marks: Array  # int32 [2]: of architect and builder
-    in_turns: bool  # whether only the agent whose turn it is acts
 
 
 class TeamTalk(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from iglu_marl.core.errors import RenderError
@@ -15,18 +16,17 @@ from iglu_marl.core.extras import extra
 from iglu_marl.core.text import plain_number
 
 ADVICE = "Install a driver (on Debian: libegl1 libgl1-mesa-dri libopengl0), or draw with renderer='painter'"
-_EXTENSIONS, _CUDA_DEVICE, _DEVICE_UUID = 0x3055, 0x323A, 0x335C
+_EXTENSIONS, _CUDA_DEVICE = 0x3055, 0x323A
 _HANDLE, _INT, _BOOL = ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device that EGL lists: `cuda` is its CUDA number and `uuid` its id (None and "" if unknown)."""
+    """A device that EGL lists: `cuda` is its CUDA number (None if unknown)."""
 
     number: int
     software: bool
     cuda: int | None = None
-    uuid: str = ""
 
 
 @contextmanager
@@ -76,38 +76,27 @@ def list_devices() -> list[Device]:
 def _describe(extension: Any, number: int, handle: int | None) -> Device:
     text = extension("eglQueryDeviceStringEXT", ctypes.c_char_p, _HANDLE, _INT)(handle, _EXTENSIONS)
     names = (text or b"").decode().split()
-    cuda, uuid = ctypes.c_ssize_t(-1), b""
+    cuda = ctypes.c_ssize_t(-1)
     if "EGL_NV_device_cuda" in names:
         extension("eglQueryDeviceAttribEXT", _BOOL, _HANDLE, _INT, ctypes.POINTER(ctypes.c_ssize_t))(
             handle, _CUDA_DEVICE, cuda
         )
-    if "EGL_EXT_device_persistent_id" in names:
-        buffer, size = ctypes.create_string_buffer(16), _INT()
-        types = (_BOOL, _HANDLE, _INT, _INT, _HANDLE, ctypes.POINTER(_INT))
-        if extension("eglQueryDeviceBinaryEXT", *types)(handle, _DEVICE_UUID, 16, buffer, size):
-            uuid = buffer.raw
     software = "EGL_MESA_device_software" in names
-    return Device(number, software, None if cuda.value < 0 else cuda.value, uuid.hex())
+    return Device(number, software, None if cuda.value < 0 else cuda.value)
 
 
 def preferred(devices: list[Device], visible: str | None) -> list[Device]:
     """Return the devices, the best first: GPUs before software. `visible`: the value of `CUDA_VISIBLE_DEVICES`.
 
-    Devices that it names come first: by CUDA number, or by UUID ("GPU-..." or its beginning). Other CUDA devices are
-    left out. If it names none that EGL knows, the first CUDA device is taken, because some drivers number only visible
-    devices.
+    The devices that it names by CUDA number come first, and other CUDA devices are left out. If it names none that EGL
+    knows, the first CUDA device is taken, because some drivers number only visible devices.
     """
     cuda = [device for device in devices if device.cuda is not None]
     others = sorted((device for device in devices if device.cuda is None), key=lambda device: device.software)
     if visible is None:
         return [*cuda, *others]
     named = [name.strip() for name in visible.split(",")]
-    found = []
-    for name in named:
-        number = plain_number(name)
-        uuid = name.removeprefix("GPU-").replace("-", "").lower() if name.startswith("GPU-") else None
-        if number is None and uuid is None:
-            break  # as CUDA: -1, or anything unknown, ends the list
-        found += [d for d in cuda if (d.cuda == number if uuid is None else uuid and d.uuid.startswith(uuid))]
+    numbers = [*takewhile(lambda number: number is not None, map(plain_number, named))]
+    found = [device for number in numbers for device in cuda if device.cuda == number]
     hidden = not named[0] or named[0].startswith("-") or named[0] == "NoDevFiles"
     return [*(found or ([] if hidden else cuda[:1])), *others]
