@@ -241,7 +241,7 @@ class Evaluation:
         return report.markdown(self)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write evaluation.json, pairs.csv, games.csv and evaluation.md; return the paths."""
+        """Write evaluation.json and evaluation.md; return the paths."""
         from iglu_marl.evaluation import report
 
         return report.write(self, Path(folder))

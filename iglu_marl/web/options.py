@@ -75,7 +75,7 @@ class ServerOptions:
     connections_per_address: open connections of an address. header_s: within which a request's head has to come, and
         then its body.
     back: text of the link that leaves a game.
-    secret: the password of the page /admin; "" = there is no such page.
+    secret: the password of the page /metrics; "" = there is no such page.
     """
 
     folder: Path = Path("iglu-marl-games")

@@ -44,13 +44,12 @@ class Crowd:
     """The participants of a rehearsal.
 
     every_s: mean between arrivals. dropouts: share who close the page for good, at any moment; half of those who play
-    leave by the button. pay: per hour, in any currency.
+    leave by the button.
     """
 
     participants: int = 60
     every_s: float = 20.0
     dropouts: float = 0.2
-    pay: float = 12.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -307,7 +306,6 @@ def _report(
     outcomes = {one.code: one.outcome or "still waiting" for one in visitors}
     over = [row for row in people.values() if row["stage"] in OVER and row["stage"] != "refused"]
     minutes = {row["code"]: (row["finished"] - row["came"]) / 60 for row in over}
-    paid = [minutes[row["code"]] for row in over if study.code_of(row["stage"])]
     waits = [
         wait
         for one in visitors
@@ -328,7 +326,6 @@ def _report(
             str(share): round(float(np.percentile(waits or [0.0], share)), 1) for share in (50, 95, 100)
         },
         "minutes": round(float(np.median([*minutes.values()] or [0.0])), 1),
-        "cost": round(sum(paid) / 60 * crowd.pay, 2),
         "problems": _problems(folder, outcomes, games),
     }
 

@@ -31,7 +31,6 @@ from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import reason_impossible
 from iglu_marl.tasks.imported import fitted
 from iglu_marl.tasks.voxel_files import read_voxels
-from iglu_marl.web import admin
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
     MESSAGE_BYTES,
@@ -50,6 +49,7 @@ from iglu_marl.web.limits import (
     same_origin,
 )
 from iglu_marl.web.locks import FileLock
+from iglu_marl.web.metrics import metrics
 from iglu_marl.web.options import (
     PERSON,
     READING,
@@ -133,8 +133,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         routes=[
             *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
             *_page_of_a_game(),
-            Route("/admin", admin.page),
-            Route("/metrics", admin.metrics),
+            Route("/metrics", metrics),
             Route("/healthz", health),
         ],
         middleware=[Middleware(Guard, options.hosts, options.requests_per_s)],

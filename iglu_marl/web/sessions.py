@@ -112,15 +112,6 @@ class Sessions:
         """Number of writes that wait for the database."""
         return len(self._tasks)
 
-    async def under_way(self) -> list[dict[str, Any]]:
-        """Return code, condition, stage and game of the participants who may be there, and when they were seen."""
-        rows = await self.store.call(db.under_way, self.study)
-        names = ("code", "condition", "stage", "game")
-        now = clock.time()
-        return [
-            {**{name: row[name] for name in names}, "seen": f"{now - row['seen']:.0f} s ago"} for row in rows
-        ]
-
     async def status(self) -> list[dict[str, Any]]:
         """Return the number of participants by condition and stage."""
         return await self.store.call(db.status, self.study.name)

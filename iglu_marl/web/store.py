@@ -525,11 +525,6 @@ def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
     return [dict(row) for row in found.mappings()]
 
 
-def under_way(connection: sql.Connection, study: Study) -> list[dict[str, Any]]:
-    """Return the participants who may still be there, as rows; the last arrived first."""
-    return _people(connection, _counts(study) & PARTICIPANTS.c.stage.not_in(OVER))
-
-
 def rows(connection: sql.Connection, table: sql.Table, study: str) -> Iterable[dict[str, Any]]:
     """Return the rows of a study, each with the participant's code and condition, without tokens."""
     people = PARTICIPANTS

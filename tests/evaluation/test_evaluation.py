@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import dataclasses
-import io
 import json
 import os
 import re
@@ -40,7 +38,7 @@ from iglu_marl.core.files import JsonLines
 from iglu_marl.evaluation import Evaluation, tasks_of
 from iglu_marl.evaluation.arena import BestF1
 from iglu_marl.evaluation.metrics import SCORINGS, bootstrap
-from iglu_marl.evaluation.report import cell, games_csv, markdown, pairs_csv
+from iglu_marl.evaluation.report import cell, markdown
 from iglu_marl.evaluation.report import tables as tables_of
 from iglu_marl.evaluation.results import MEASURES
 from iglu_marl.evaluation.selection import digest
@@ -162,7 +160,7 @@ def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
     lines = (output / "games.jsonl").read_text().splitlines()
     assert lines[: len(kept[1]) - 1] == kept[1][:-1]  # the last one may have been cut off
     assert len(lines) == 25
-    for name in ("evaluation.json", "pairs.csv", "games.csv", "evaluation.md"):
+    for name in ("evaluation.json", "evaluation.md"):
         assert (output / name).read_bytes() == (whole / name).read_bytes(), name
 
 
@@ -490,8 +488,7 @@ def test_whatever_is_said_is_reported(tmp_path: Path) -> None:
         "place a red block ② east \ufffd",
         "\ufffd",
     ]
-    for name in ("evaluation.md", "games.csv", "pairs.csv"):
-        assert "half\ufffd" in (tmp_path / name).read_text(encoding="utf-8")
+    assert "half\ufffd" in (tmp_path / "evaluation.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -543,15 +540,6 @@ def test_names_and_errors_are_text_in_markdown(bad: str) -> None:
 
 
 def test_tables_agree_with_the_evaluation(whole: Evaluation) -> None:
-    lines = list(csv.DictReader(io.StringIO(pairs_csv(whole))))
-    for line, entry in zip(lines, whole.summary("architect", "builder"), strict=True):
-        assert (line["architect"], line["builder"]) == (entry["architect"], entry["builder"])
-        for name in MEASURES:
-            told = [float(line[name + end]) for end in ("", "_low", "_high")]
-            assert told == pytest.approx(list(entry[name]), rel=1e-4)
-    games = list(csv.DictReader(io.StringIO(games_csv(whole))))
-    assert [int(game["steps"]) for game in games] == [game["steps"] for game in whole.rows]
-    assert "seconds" not in games[0]
     text = markdown(whole)
     assert "12 games" not in text
     assert "24 games: 2 architects × 2 builders × 3 tasks × 2 episodes" in text
@@ -574,9 +562,8 @@ def test_evaluate_command(tmp_path: Path) -> None:
     result = json.loads(done.stdout)
     assert [entry["builder"] for entry in result["pairs"]] == ["oracle", "oracle", "nothing", "random"]
     assert [entry["completed"][0] for entry in result["pairs"]] == [1.0, 1.0, 0.0, 0.0]
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "games.jsonl", "evaluation.json", "pairs.csv", "games.csv", "evaluation.md"
-    }  # fmt: skip
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {"games.jsonl", "evaluation.json", "evaluation.md"}
     again = CliRunner().invoke(app, ["evaluate", *words])
     assert again.exit_code == 0, again.output
     assert "evaluation.md" in again.stdout

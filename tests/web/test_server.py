@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -643,26 +642,15 @@ def test_servers_that_cannot_be(options: dict[str, Any], wrong: dict[str, Any]) 
         ServerOptions(**{**options, **wrong})
 
 
-def test_the_page_of_the_admin_has_a_password(options: dict[str, Any]) -> None:
-    hostile = {"<b>task</b>": RED.replace(task_id="<b>task</b>")}
-    with serving({**options, "tasks": hostile, "secret": "open, please"}) as client:
-        begin(client, task="<b>task</b>")
+def test_numbers_have_a_password(options: dict[str, Any]) -> None:
+    with serving(options) as client:
+        assert client.get("/metrics", auth=("admin", "")).status_code == 404
+    with serving({**options, "secret": "open, please"}) as client:
         for auth in (None, ("admin", "wrong"), ("admin", "")):
-            answer = client.get("/admin", auth=auth)
-            assert (answer.status_code, "task" in answer.text) == (401, False)
-        assert client.get("/admin", headers={"authorization": "Basic ???"}).status_code == 401
-        page = client.get("/admin", auth=("anybody", "open, please")).text
-        assert "&lt;b&gt;task" in page
-        assert "<b>task" not in page
-        assert "waiting" in page
-        for seat in only_room(
-            client
-        ).seats.values():  # links of spectators are there, those of players are not
-            assert not {seat.token, seat.invitation} & set(re.findall(r"[\w-]{10,}", page))
-
-
-def test_without_a_secret_there_is_no_such_page(client: TestClient) -> None:
-    assert client.get("/admin", auth=("admin", "")).status_code == 404
+            answer = client.get("/metrics", auth=auth)
+            assert (answer.status_code, "games" in answer.text) == (401, False)
+        assert client.get("/metrics", headers={"authorization": "Basic ???"}).status_code == 401
+        assert "iglu_marl_games 0\n" in client.get("/metrics", auth=("anybody", "open, please")).text
 
 
 def test_the_clock_stops_before_rooms_are_closed(
