@@ -59,7 +59,6 @@ class EvaluationPlan:
     config: dict[str, Any]
     view: str
     seed: int
-    examples: frozenset[int]
     on_error: str
     impossible: Mapping[str, str]  # why a target cannot be completed, by key of the task
     baselines: bool = True
@@ -233,10 +232,9 @@ class Arena:
             row["models"] = counted
         if tally is not None:
             row["team"] = tally.counts
-        if job.task in plan.examples and job.episode == 0 and job.architect != NO_ARCHITECT:
-            assert game.grid is not None
-            row["dialogue"] = [[said.speaker, said.text] for said in game.dialogue]
-            row["grid"] = [list(block) for block in grid_to_blocks(game.grid)]
+        assert game.grid is not None
+        row["dialogue"] = [[said.speaker, said.text] for said in game.dialogue]
+        row["grid"] = [list(block) for block in grid_to_blocks(game.grid)]
         return row
 
     def _watch(self, env: Any, agents: Iterable[Agent], tally: TeamTally | None) -> None:

@@ -164,25 +164,6 @@ def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
         assert (output / name).read_bytes() == (whole / name).read_bytes(), name
 
 
-def test_a_resumed_evaluation_plays_what_has_no_transcript_yet(tmp_path: Path) -> None:
-    """`examples` counts tasks whose first games are kept; other games are not played again."""
-
-    def kept(examples: int) -> list[tuple[bool, bool]]:
-        found = evaluate(
-            "scripted", "scripted", small(2), episodes=2, examples=examples, output=tmp_path, **FAST
-        )
-        return [("dialogue" in row, "grid" in row) for row in found.rows]
-
-    without, complete = (False, False), (True, True)
-    assert kept(0) == [without] * 4
-    before = (tmp_path / "games.jsonl").read_text().splitlines()
-    assert kept(2) == [complete, without] * 2
-    after = (tmp_path / "games.jsonl").read_text().splitlines()
-    assert after[: len(before)] == before
-    assert len(after) == len(before) + 2
-    assert kept(0) == [complete, without] * 2  # what is there stays
-
-
 @pytest.mark.slow
 def test_an_evaluation_on_a_full_disk_is_refused(small_disk: Path) -> None:
     (small_disk / "fill").write_bytes(b"x" * 60_000)
@@ -556,7 +537,7 @@ def test_nan_is_null_in_json() -> None:
 @pytest.mark.slow
 def test_evaluate_command(tmp_path: Path) -> None:
     words = ["--architect", "scripted", "--architect", "vague", "--builder", "oracle", "--count", "2"]
-    words += ["--controls", "flying", "--examples", "1", "-o", str(tmp_path / "out")]
+    words += ["--controls", "flying", "-o", str(tmp_path / "out")]
     done = CliRunner().invoke(app, ["evaluate", *words, "--json"])
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
