@@ -65,12 +65,11 @@ def demo(
     with stoppable(kept), progress_bar(as_json, console) as progress:
         env, agents = game_of(chosen, controls, architect, builder, max_steps, game)
         trajectory, watcher, reason = _played_game(env, agents, chosen, seed, console, progress)
-        more = {"team": watcher.tally.counts} if env.unwrapped.config.is_team else {}
         for file in save(output, trajectory, watcher.moments):
             files.append(file)
             if file.suffix == ".html":
                 console.print(f"Watch it: open {file.resolve()} in a browser")
-    facts = {**_facts(trajectory, env.unwrapped.config.controls, seed, files), "impossible": reason, **more}
+    facts = {**_facts(trajectory, env.unwrapped.config.controls, seed, files), "impossible": reason}
     if not print_json(as_json, facts):
         _summary(console, facts, output)
     return trajectory.completed
@@ -80,14 +79,12 @@ class _Watcher:
     """Print the dialogue of a game, update the progress bar, and keep the moments for the pictures."""
 
     def __init__(self, console: Console, progress: Progress, total: int) -> None:
-        from iglu_marl.evaluation.team import TeamTally
         from iglu_marl.recording.videos import GameMoments
 
         self.console, self.progress = console, progress
         self.bar = progress.add_task("blocks", total=total)
         self.heard = 0
         self.moments = GameMoments()
-        self.tally = TeamTally()
 
     def __call__(self, env: Any) -> None:
         episode = env.unwrapped.episode
@@ -95,8 +92,6 @@ class _Watcher:
             name = utterance.speaker.capitalize()
             self.console.print(styled(f"{name:>9}", _STYLE[utterance.role]), utterance.text, sep="  ")
         self.heard = len(episode.dialogue)
-        if env.unwrapped.config.is_team:
-            self.tally(env)
         self.progress.update(self.bar, completed=int(episode.worlds.best[0]))
         self.moments(env)
 
@@ -149,9 +144,6 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     )
     table.add_row("return", f"{facts['return']:g}")
     table.add_row("builder steps, architect turns", f"{facts['builder_steps']}, {facts['architect_turns']}")
-    for agent, counts in facts.get("team", {}).items():
-        shown = [f"{counts[name]:g} {name}" for name in ("placed", "removed", "messages") if name in counts]
-        table.add_row(agent, ", ".join(shown))
     console.print(table)
     if facts["impossible"]:
         console.print(f"It could not be completed: {facts['impossible']}")

@@ -170,7 +170,6 @@ def evaluate(
         view,
         int(seed),
         on_error,
-        {keys[number]: reason for number, reason in impossible.items()},
         baselines,
     )
     if concurrency is None:
@@ -196,7 +195,8 @@ def evaluate(
             processes=processes,
             concurrency=concurrency,
         )
-    rows = [{**row, "impossible": plan.impossible.get(row["key"], "")} for row in rows]
+    reasons = {keys[number]: reason for number, reason in impossible.items()}
+    rows = [{**row, "impossible": reasons.get(row["key"], "")} for row in rows]
     beside = [*plan.nothing(), *(row for row in rows if row["architect"] == NO_ARCHITECT)]
     rows = [row for row in rows if row["architect"] != NO_ARCHITECT]
     settings = {

@@ -67,9 +67,6 @@ def tables(evaluation: Evaluation) -> list[Table]:
         found.append(Table(["structure", "reason"], list(impossible.items()), "Impossible targets"))
     if models := evaluation.models():
         found.append(Table(_MODEL_COLUMNS, _model_rows(models), "Language models"))
-    if teams := evaluation.teams():
-        notes = ["Means of the games; see `TeamTally`."]
-        found.append(Table(_TEAM_COLUMNS, list(map(_team_row, teams)), "Teams", notes))
     if errors := [row for row in evaluation.rows if row["error"]]:
         head = ["architect", "builder", "task", "error"]
         rows = [[row[name] for name in head] for row in errors[:_ERRORS]]
@@ -133,11 +130,6 @@ def _columns(evaluation: Evaluation) -> list[str]:
     return [*evaluation.settings["builders"], *dict.fromkeys(row["builder"] for row in evaluation.baselines)]
 
 
-def _team_row(entry: dict[str, Any]) -> list[str]:
-    values = (entry.get(name, "–") for name in _TEAM_COLUMNS)
-    return [value if isinstance(value, str) else f"{value:.3g}" for value in values]
-
-
 def _about(evaluation: Evaluation) -> str:
     settings = evaluation.settings
     config = settings["config"]
@@ -175,10 +167,6 @@ def markdown(evaluation: Evaluation) -> str:
     return "\n".join([*parts, *map(markdown_table, tables(evaluation))])
 
 
-_TEAM_COLUMNS = (
-    *("architect", "builder", "agent", "games", "steps", "idle", "placed", "removed", "earned", "conflicts"),
-    *("messages", "words"),
-)
 _MODEL_COLUMNS = (
     *("architect", "builder", "role", "games", "requests", "cache_hits", "retries", "prompt_tokens"),
     *("completion_tokens", "cost", "no_ops", "gave_up", "cut", "clipped", "failures", "left_out"),

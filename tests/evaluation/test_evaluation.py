@@ -493,6 +493,16 @@ def test_every_form_of_the_game(options: dict[str, str]) -> None:
     assert evaluate("vague", "hasty", small(2), **{**FAST, **options}).matrix()["vague"]["hasty"].value == 1.0
 
 
+@pytest.mark.parametrize("view", ["aec", "parallel"])
+def test_a_team_is_evaluated(view: str) -> None:
+    parts = {"architect_0": "half:west", "architect_1": "half:east"}
+    game = {"architects": 2, "builders": 2, "max_steps": 120, "sees": parts}
+    task = Task("", [(-3, -1, 0, 6), (-2, -1, 0, 6), (3, -1, 0, 1)])
+    found = evaluate(["scripted", "random"], "scripted", [task], view=view, seed=1, config=game)
+    assert [row["completed"] for row in found.rows] == [True, False]
+    assert {speaker for speaker, _ in found.rows[0]["dialogue"]} >= {"architect 0", "architect 1"}
+
+
 # ------------------------------------------------------------------------------------------------------- reports
 
 
