@@ -128,7 +128,6 @@ def test_help_imports_nothing_heavy() -> None:
         ("play --browser --window --role architect", "--window is True, expected --role builder"),
         ("play --browser --window --controls swimming", "--controls is 'swimming', expected one of walking, flying"),
         ("play --browser --controls walking", "--controls is 'walking', expected human-level"),
-        ("play --browser --window --partner replay --task-source x.json", "--task-source"),
         ("play --browser --window --port 8000", "--port is 8000, expected none"),
         pytest.param(
             "play --browser --team craft --seat builder_7",
