@@ -352,7 +352,7 @@ OWN_TASK = {
     "id": "hut",
     "structure": "hut",
     "dialog": [{"role": "architect", "text": "a red one"}],
-    "target": [[0, -1, 0, "red"], {"x": 1, "y": -1, "z": 0, "color": 1}],
+    "target": [[0, -1, 0, "red"], [1, -1, 0, 1]],
     "invariant": False,
     "ids": "iglu",
 }
@@ -471,7 +471,7 @@ READERS: dict[str, Reader] = {
     ),
     "own JSON": Reader(
         {"other.json": OTHER_TASK}, "mine.json", read_own, None, {"hut", "other"}, zipped=False,
-        values=[("id",), ("structure",), ("dialog",), ("dialog", 0, "text"), ("target", 0, 1), ("target", 1, "color"),
+        values=[("id",), ("structure",), ("dialog",), ("dialog", 0, "text"), ("target", 0, 1), ("target", 1, 3),
                 ("target",), ("invariant",), ("ids",)],
     ),
     "own lines": Reader(

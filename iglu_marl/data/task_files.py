@@ -133,9 +133,9 @@ class OwnTasks(Dataset):
             for entry, labels in _read(file, shown, places):
                 self.tasks.setdefault(shown, []).append(entry)
                 self._labels[str(entry.task_id)] = labels
+            if shown not in self.tasks:
+                raise DataError(f"{file} holds no task")
         self._report.tasks = len(self)
-        if not self.tasks:
-            raise DataError(f"{place} holds no task")
 
     def structure_of(self, name: str, entry: Entry) -> str:
         """Return the structure given in the file, or else the id."""

@@ -293,22 +293,6 @@ def test_a_builder_who_waits_takes_no_time(options: dict[str, Any]) -> None:
     assert acts > 8
 
 
-def test_an_architect_who_waits_takes_no_time(options: dict[str, Any]) -> None:
-    game, thinking = game_for(RED, None, ServerOptions(**options)), Counting()
-    game.reset(seed=0)
-    partner = Partner(game, Role.ARCHITECT, "scripted", thinking, 0)
-    looks, said = 0, []
-    for _ in range(200):
-        if (words := partner.decided()) is not None:
-            looks += 1
-            said += [words] if words else []
-        game.tick({Role.ARCHITECT: words} if words else {})
-        partner.consult(game)
-    thinking.shutdown()
-    assert (looks, len(said)) == (11, 1)  # once a second, and after its words
-    assert thinking.count == 1
-
-
 @pytest.mark.parametrize(
     ("agents", "expected"),
     [
@@ -415,15 +399,6 @@ def test_a_second_server_on_the_same_folder_is_refused(client: TestClient, optio
             create_app(ServerOptions(**options))
         builder.frame(**PLACE_RED[0])
         builder.until("frame", ack=1)
-
-
-def test_nobody_moves_for_a_long_time(client: TestClient) -> None:
-    with joined(client, begin(client, "builder", "scripted")) as builder:
-        builder.until("status", state="playing")
-        in_loop(client, only_room(client).check, time.monotonic() + 601)
-        assert builder.until("status", state="over")["how"] == "idle"
-        with joined(client, builder.heard[0]["token"]) as again:  # what became of it
-            assert again.until("status")["how"] == "idle"
 
 
 # ------------------------------------------------------------------------------------------------------ refusals
