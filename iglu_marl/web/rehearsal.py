@@ -130,12 +130,10 @@ class _Visitor:
     def _answers(self, study: Study, stage: str) -> dict[str, str]:
         answers = {}
         for one in study.asked(stage):
-            kinds: dict[str, Callable[[], str]] = {
-                "likert": lambda one=one: str(self.rng.integers(1, one.steps + 1)),  # type: ignore[misc]
-                "choice": lambda one=one: str(self.rng.choice(one.options)),  # type: ignore[misc]
-            }
+            scale = [str(step) for step in range(1, one.steps + 1)] if one.kind == "likert" else one.options
             knows = one.expected and self.rng.random() < KNOWS
-            answers[one.name] = one.expected if knows else kinds.get(one.kind, lambda: "rehearsal")()
+            chosen = str(self.rng.choice(scale)) if scale else "rehearsal"
+            answers[one.name] = one.expected if knows else chosen
         return answers
 
     async def _ask_for_game(self, sessions: Sessions) -> None:

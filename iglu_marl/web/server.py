@@ -53,7 +53,6 @@ from iglu_marl.web.metrics import metrics
 from iglu_marl.web.options import (
     PERSON,
     READING,
-    TOO_FAST,
     ServerOptions,
     shown_name,
     team_facts,
@@ -413,7 +412,7 @@ def _say(client: Client, message: dict[str, Any], words: Allowance) -> None:
     if not expected or message.get("n", expected) != expected:
         return  # it was taken before, or comes again after the one before it
     if not words.take():
-        client.notify("note", text=TOO_FAST)
+        client.notify("note", text="You send messages too fast: the next one follows in a moment.")
         return
     known = isinstance(typed_s, int | float) and 0 <= typed_s < 1e6
     how = how if how in ("button", "example") else "typed"
