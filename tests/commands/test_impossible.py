@@ -49,7 +49,7 @@ def test_a_demo_of_an_impossible_structure_gives_the_reason(structures: str) -> 
     assert "There are no more blue blocks" in after
     facts = json.loads(run(*words, "--json", code=1).stdout)
     assert (facts["impossible"], facts["intersection"]) == (REASON, 20)
-    assert facts["architect_turns"] < 40
+    assert facts["turns"] < 40
     facts = json.loads(run("demo", "--task-source", structures, "--task", "block", "--json").stdout)
     assert facts["impossible"] == ""
 

@@ -168,7 +168,7 @@ def demo(*arguments: str) -> dict[str, Any]:
 
 def test_the_demo_takes_any_pair(tmp_path: Path) -> None:
     told = demo("--architect", "vague", "--builder", "oracle", "--task", "bridge", "-o", str(tmp_path))
-    assert (told["controls"], told["completed"], told["architect_turns"]) == ("walking", True, 1)
+    assert (told["controls"], told["completed"], told["turns"]) == ("walking", True, 1)
 
 
 def test_the_demo_takes_the_corpus(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
