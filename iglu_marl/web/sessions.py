@@ -173,12 +173,10 @@ class Sessions:
             )
         if not isinstance(code, str) or CODE.fullmatch(code) is None:
             raise ConfigError("This is no participant code.")
-        invited = not study.codes or code in study.codes
         if study.links == "signed":
             key = sign(self.rooms.options.folder, study.name, code)
-            invited &= secrets.compare_digest(str(asked.get("key")).encode(), key.encode())
-        if not invited:
-            raise ConfigError("This code is not among those that were invited to the study.")
+            if not secrets.compare_digest(str(asked.get("key")).encode(), key.encode()):
+                raise ConfigError("This code is not among those that were invited to the study.")
         device = "touch" if touch is True else "mouse"
         if isinstance(touch, bool) and device not in study.devices:
             raise ConfigError(
