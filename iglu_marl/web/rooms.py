@@ -538,15 +538,13 @@ class Room:
     def facts(self, client: Client) -> dict[str, Any]:
         """Return the message for a new client."""
         seat, player, sees = client.seat, client.player, self.game.config.sees
-        invited = self.open_seats
         knows = "all" in sees[player] if sees else client.role == Role.ARCHITECT
         return {
             "role": client.role.value,
             "player": str(player),
             **team_facts(self.game.config),
             "token": seat.token,
-            "invite": next(iter(invited.values()), ""),
-            "invites": invited,
+            "invites": self.open_seats,
             "examples": self._with_examples,
             "completes": self._with_examples and self._reads_by_grammar,
             "task": str(self.game.task.task_id or "") if knows else "",

@@ -68,6 +68,10 @@ class Player:
             if told["t"] == kind and all(told.get(key) == value for key, value in facts.items()):
                 return told
 
+    def invitation(self) -> str:
+        """The link to the first open seat."""
+        return str(next(iter(self.until("welcome")["invites"].values())))
+
     def send(self, **message: Any) -> None:
         self.socket.send_text(json.dumps(message))
 
@@ -132,7 +136,7 @@ def play_red(client: TestClient, task: str, speak: bool = True) -> tuple[Player,
     """Two people play: the architect says what, the builder places a red block north of the centre, and leaves."""
     with ExitStack() as stack:
         builder = stack.enter_context(joined(client, begin(client, task=task)))
-        invitation = builder.until("welcome")["invite"]
+        invitation = builder.invitation()
         architect = stack.enter_context(joined(client, invitation))
         architect.until("status", state="playing")
         builder.until("status", state="playing")
@@ -322,7 +326,7 @@ def test_one_who_walks_on_catches_up_after_a_delay() -> None:
 
 def test_one_comes_back_after_a_reload(client: TestClient) -> None:
     with joined(client, begin(client, "architect")) as architect:
-        with joined(client, architect.until("welcome")["invite"]) as builder:
+        with joined(client, architect.invitation()) as builder:
             token = builder.until("welcome")["token"]
             builder.until("status", state="playing")
             builder.frame(**PLACE_RED[0])
@@ -357,7 +361,7 @@ def test_a_second_tab_takes_the_place_of_the_first(client: TestClient) -> None:
 
 def test_an_invitation_holds_once(client: TestClient) -> None:
     with joined(client, begin(client, "architect")) as architect:
-        invitation = architect.until("welcome")["invite"]
+        invitation = architect.invitation()
         with joined(client, invitation) as builder:
             assert builder.until("welcome")["token"] not in ("", invitation)
             with joined(client, invitation) as thief:
@@ -368,7 +372,7 @@ def test_an_invitation_holds_once(client: TestClient) -> None:
 def test_who_types_is_shown_to_who_hears(options: dict[str, Any], name: str) -> None:
     """Unless agents and people look alike."""
     with serving({**options, "partner_name": name}) as client, joined(client, begin(client)) as builder:
-        with joined(client, builder.until("welcome")["invite"]) as architect:
+        with joined(client, builder.invitation()) as architect:
             architect.until("status", state="playing")
             architect.send(t="typing")
             architect.send(t="say", text="Hello")
@@ -380,7 +384,7 @@ def test_who_types_is_shown_to_who_hears(options: dict[str, Any], name: str) -> 
 
 def test_one_who_stays_away_ends_the_game(client: TestClient, options: dict[str, Any]) -> None:
     with joined(client, begin(client, "architect")) as architect:
-        with joined(client, architect.until("welcome")["invite"]) as builder:
+        with joined(client, architect.invitation()) as builder:
             builder.until("status", state="playing")
         architect.until("status", state="paused")
         room = only_room(client)
