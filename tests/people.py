@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,8 +18,6 @@ import pygame
 from requirements import require
 
 from iglu_marl.rendering import Window
-
-Act = Callable[["PlayedWindow"], None]
 
 
 @contextmanager

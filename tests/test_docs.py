@@ -369,23 +369,6 @@ def test_every_environment_has_its_page_and_every_picture_of_the_gallery_is_used
     )
 
 
-@pytest.mark.parametrize(
-    ("page", "other"),
-    [
-        ("architect-builder-parallel", "architect-builder-aec"),
-        ("gridworld-vector", "gridworld"),
-        ("silent-builder-visual", "silent-builder"),
-    ],
-)
-def test_pages_that_link_to_the_table_of_another_are_right(page: str, other: str) -> None:
-    """The observations that can be chosen are the same; only the defaults differ."""
-
-    def keys(name: str) -> set[tuple[str, str]]:
-        return {(row[0], row[1]) for row in environment_pages.observations(environment_pages.OF[name])}
-
-    assert keys(page) == keys(other)
-
-
 @pytest.mark.parametrize("name", ["environment-language-goal", "structure-crane"])
 def test_the_pictures_of_the_gallery_are_those_of_the_code(name: str) -> None:
     """`python docs/assets/gallery.py` draws them again. Small differences of rounding are allowed."""

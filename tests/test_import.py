@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import os
 import pkgutil
 import shutil
@@ -48,42 +47,24 @@ def run_python(code: str, folder: Path, **environment: str) -> subprocess.Comple
     )
 
 
-def heavy_modules_after(statement: str, folder: Path) -> set[str]:
-    code = f"{statement}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
-    done = run_python(code, folder)
-    assert done.returncode == 0, done.stderr
-    return set(HEAVY) & set(done.stdout.split())
-
-
-@pytest.mark.slow
-def test_importing_the_package_imports_nothing_heavy(tmp_path: Path) -> None:
-    assert heavy_modules_after("import iglu_marl", tmp_path) == set()
-
-
-LEARNING = {
-    "h5py",
-    "minari",
-    "pandas",
-    "pygame",
-    "ray",
-    "stable_baselines3",
-    "tensordict",
-    "torch",
-    "torchrl",
-    "transformers",
+LEARNING = {"h5py", "minari", "pandas", "pygame", "ray", "stable_baselines3"} | {
+    *("tensordict", "torch", "torchrl", "transformers")
 }
 ROOMS = ("agents", "agents.learned", "agents.llm", "envs", "envs.wrappers", "recording", "tasks")
 
 
 @pytest.mark.slow
-def test_rooms_import_nothing_of_the_extras(tmp_path: Path) -> None:
-    """They have agents and wrappers for learning libraries, and load these when one is made."""
-    found = [room for room in ROOMS if importlib.util.find_spec(f"iglu_marl.{room}") is not None]
-    assert {"agents", "envs", "recording", "tasks"} <= set(found)
-    code = "".join(f"import iglu_marl.{room}\n" for room in found)
-    done = run_python(f"{code}import sys\nprint(*{{name.split('.')[0] for name in sys.modules}})", tmp_path)
+@pytest.mark.parametrize(
+    ("modules", "heavy"),
+    [(["iglu_marl"], set(HEAVY)), ([f"iglu_marl.{room}" for room in ROOMS], LEARNING)],
+    ids=["package", "rooms"],
+)
+def test_importing_imports_nothing_heavy(modules: list[str], heavy: set[str], tmp_path: Path) -> None:
+    """Agents and wrappers for learning libraries load these when one is made."""
+    code = f"import sys, {', '.join(modules)}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    done = run_python(code, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) & LEARNING == set()
+    assert heavy & set(done.stdout.split()) == set()
 
 
 LAZY = [

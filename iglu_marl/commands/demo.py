@@ -13,7 +13,7 @@ from rich.table import Table
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.options import Data, Json, Seed, TaskId, output_folder
-from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
+from iglu_marl.commands.output import game_facts, print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.files import made_folder, write_text
 
@@ -65,12 +65,16 @@ def demo(
     with stoppable(kept), progress_bar(as_json, console) as progress:
         env, agents = game_of(chosen, controls, architect, builder, max_steps, game)
         trajectory, watcher, reason = _played_game(env, agents, chosen, seed, console, progress)
-        more = {"team": watcher.tally.counts} if env.unwrapped.config.is_team else {}
         for file in save(output, trajectory, watcher.moments):
             files.append(file)
             if file.suffix == ".html":
                 console.print(f"Watch it: open {file.resolve()} in a browser")
-    facts = {**_facts(trajectory, env.unwrapped.config.controls, seed, files), "impossible": reason, **more}
+    facts = {
+        **game_facts(trajectory),
+        "controls": env.unwrapped.config.controls,
+        "impossible": reason,
+        "files": [str(path) for path in files],
+    }
     if not print_json(as_json, facts):
         _summary(console, facts, output)
     return trajectory.completed
@@ -80,14 +84,12 @@ class _Watcher:
     """Print the dialogue of a game, update the progress bar, and keep the moments for the pictures."""
 
     def __init__(self, console: Console, progress: Progress, total: int) -> None:
-        from iglu_marl.evaluation.team import TeamTally
         from iglu_marl.recording.videos import GameMoments
 
         self.console, self.progress = console, progress
         self.bar = progress.add_task("blocks", total=total)
         self.heard = 0
         self.moments = GameMoments()
-        self.tally = TeamTally()
 
     def __call__(self, env: Any) -> None:
         episode = env.unwrapped.episode
@@ -95,63 +97,24 @@ class _Watcher:
             name = utterance.speaker.capitalize()
             self.console.print(styled(f"{name:>9}", _STYLE[utterance.role]), utterance.text, sep="  ")
         self.heard = len(episode.dialogue)
-        if env.unwrapped.config.is_team:
-            self.tally(env)
         self.progress.update(self.bar, completed=int(episode.worlds.best[0]))
         self.moments(env)
 
 
 def save(output: Path, game: Trajectory, moments: GameMoments) -> Iterator[Path]:
     """Write pictures, transcript and page into the output folder; yield each file."""
-    from iglu_marl.rendering import composed_frame, write_png
-
     made_folder(output)
-    yield write_png(output / "halfway.png", composed_frame(**moments[len(moments) // 2]))
     yield moments.write(output / "demo.png")
     yield write_text(output / "dialogue.txt", game.dialogue.text + "\n")
     yield moments.write(output / "replay.html", game.task.task_id)
-
-
-def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:
-    """Return the figures of the game, JSON-ready."""
-    from iglu_marl.core.dialogue import role_of
-    from iglu_marl.core.scoring import intersection_scores
-
-    task = trajectory.task
-    assert trajectory.grid is not None
-    scores = intersection_scores(trajectory.grid, task.target_grid, invariant=task.is_invariant)
-    return {
-        "task": task.task_id,
-        "controls": controls,
-        "seed": seed,
-        "completed": trajectory.completed,
-        "intersection": trajectory.intersection,
-        "target_blocks": trajectory.target_blocks,
-        "blocks": int((trajectory.grid != 0).sum()),
-        **{name: round(value, 4) for name, value in scores._asdict().items() if name != "intersection"},
-        "return": next(
-            paid for player, paid in trajectory.returns.items() if role_of(player) is Role.BUILDER
-        ),
-        "builder_steps": trajectory.builder_steps,
-        "architect_turns": trajectory.architect_turns,
-        "files": [str(path) for path in files],
-    }
 
 
 def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     table = Table(title=f"{facts['task'] or 'a structure'}, {facts['controls']}", show_header=False)
     verdict, color = ("complete", "green") if facts["completed"] else ("not complete", "red")
     blocks = f"{facts['intersection']} of {facts['target_blocks']} blocks"
-    built = f"{verdict}, {blocks if facts['target_blocks'] else str(facts['blocks']) + ' blocks left'}"
-    table.add_row("structure", styled(built, color))
-    table.add_row(
-        "precision, recall, F1", f"{facts['precision']:.2f}, {facts['recall']:.2f}, {facts['f1']:.2f}"
-    )
-    table.add_row("return", f"{facts['return']:g}")
-    table.add_row("builder steps, architect turns", f"{facts['builder_steps']}, {facts['architect_turns']}")
-    for agent, counts in facts.get("team", {}).items():
-        shown = [f"{counts[name]:g} {name}" for name in ("placed", "removed", "messages") if name in counts]
-        table.add_row(agent, ", ".join(shown))
+    table.add_row("structure", styled(f"{verdict}, {blocks}", color))
+    table.add_row("builder steps, architect turns", f"{facts['steps']}, {facts['turns']}")
     console.print(table)
     if facts["impossible"]:
         console.print(f"It could not be completed: {facts['impossible']}")

@@ -58,7 +58,6 @@ def evaluate(
     llm_view: opt.LLMView = None,
     concurrency: opt.Concurrency = None,
     processes: opt.Processes = 1,
-    examples: Annotated[int, opt.integer(0, "Number of tasks whose dialogues are kept in games.jsonl.")] = 3,
     baselines: opt.Baselines = True,
     keep_unbuilt: opt.KeepUnbuilt = False,
     scoring: Annotated[
@@ -111,7 +110,6 @@ def evaluate(
             chat=chat,
             view=api,
             config=game,
-            examples=examples,
             baselines=baselines,
             keep_unbuilt=keep_unbuilt,
             scoring=scoring,

@@ -105,7 +105,7 @@ def _in_browser(
 
     player: role or seat of the person.
     """
-    from iglu_marl.commands.task_selection import choose_session, chosen_name, tasks_of_game
+    from iglu_marl.commands.task_selection import chosen_name, tasks_of_game
 
     with extra("web"):
         from iglu_marl.web import ServerOptions, create_app
@@ -114,11 +114,7 @@ def _in_browser(
         from iglu_marl.web.serving import Server, listen, open_page
         from iglu_marl.web.warming import warm_up
     game = {} if team is None else team_options(team, {})
-    if partner == "replay":
-        session = choose_session(tasks, data, task, seed)
-        structures = {str(session.task_id): session[0]}
-    else:
-        structures = tasks_of_game(game, tasks, data)
+    structures = tasks_of_game(game, tasks, data)
     agents = {role: partner for role in Role if game or role != player}
     offered = {
         role: tuple(dict.fromkeys((agents[role], *(() if game else AGENTS[role]))))
@@ -135,7 +131,7 @@ def _in_browser(
     )
     if game:
         opt.expect_one_of("--seat", player, options.config.agents)
-    name = chosen_name(structures, task if partner != "replay" else None, seed)
+    name = chosen_name(structures, task, seed)
     app = create_app(options)
     before = set(folder.glob("*.jsonl"))
     console = text_console(stderr=as_json)
@@ -184,7 +180,7 @@ def _in_window(
 ) -> list[dict[str, Any]]:
     """Let a person build in a window, and return the facts of the game."""
     from iglu_marl.agents.registry import game_options, partner_for
-    from iglu_marl.commands.task_selection import choose_session, choose_task
+    from iglu_marl.commands.task_selection import choose_task
     from iglu_marl.envs.aec import raw_env
     from iglu_marl.recording import Recorder
     from iglu_marl.recording.rollout import play as play_game
@@ -193,10 +189,7 @@ def _in_window(
         from iglu_marl.agents import WindowBuilder
         from iglu_marl.rendering import WindowClosed
     opt.expect_agent("--partner", partner, Role.ARCHITECT)
-    if partner == "replay":
-        chosen = choose_session(tasks, data, task, seed)[0]
-    else:
-        chosen = choose_task(tasks, data, task, seed)
+    chosen = choose_task(tasks, data, task, seed)
     own = {
         "turn_steps": 20,  # the architect can speak once a second
         "max_steps": None,

@@ -88,7 +88,6 @@ def _table(result: QuestionScores, when: str | None, what: str | None, title: st
         counts = result.when.unclear
         shown.add_row("F1, unclear", f"when: {when}", score(result.when.f1))
         shown.add_row("F1, clear", "", score(result.when.clear_f1))
-        shown.add_row("F1, mean of both", "", score(result.when.macro_f1))
         shown.add_row("asked rightly, asked, unclear", "", f"{counts.right}, {counts.made}, {counts.asked}")
     if result.mrr is not None:
         shown.add_row("MRR@20", f"what: {what}", f"{result.mrr:.4f}")

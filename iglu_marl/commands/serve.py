@@ -53,7 +53,7 @@ def serve(
     study: Annotated[Path | None, Option(help="Study (TOML) to run instead of the lobby.")] = None,
     db: opt.Database = None,
     secret: Annotated[
-        str, Option(envvar="IGLU_MARL_SECRET", help="Password of the page /admin. Default: no such page.")
+        str, Option(envvar="IGLU_MARL_SECRET", help="Password of the page /metrics. Default: no such page.")
     ] = "",
     proxy: Annotated[
         list[str] | None,

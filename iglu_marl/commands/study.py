@@ -48,7 +48,6 @@ def rehearse(
     participants: Annotated[int, Option(help="Number of simulated participants.")] = 60,
     every: Annotated[float, Option(help="Mean seconds between two arrivals.")] = 20.0,
     dropouts: Annotated[float, Option(help="Share who leave for good at some moment.")] = 0.2,
-    pay: Annotated[float, Option(help="Pay per hour.")] = 12.0,
     seed: Seed = 0,
     tasks: TaskSource = None,
     data: Data = None,
@@ -57,7 +56,7 @@ def rehearse(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Try a study with simulated participants, in simulated time: pairs, waits, balance, cost and problems.
+    """Try a study with simulated participants, in simulated time: pairs, waits, balance and problems.
 
     Agents play for the participants. Language models among the partners are replaced by scripted agents.
 
@@ -72,7 +71,7 @@ def rehearse(
         from iglu_marl.web.exporting import export_study
         from iglu_marl.web.rehearsal import Crowd, run_rehearsal
         from iglu_marl.web.study import read_study
-    crowd = Crowd(participants, every, dropouts, pay, seed)
+    crowd = Crowd(participants, every, dropouts, seed)
     study = read_study(file)
     structures = all_tasks(tasks, data)
     with TemporaryDirectory() as place:

@@ -1,4 +1,4 @@
-"""Select a structure or recorded session by --task-source, --data, --task and --seed."""
+"""Select a structure by --task-source, --data, --task and --seed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 from iglu_marl.commands.options import expect_one_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import BlockGrid
-from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.core.task_source import GroupedSource
+from iglu_marl.core.task import Task
 from iglu_marl.core.text import similar
 from iglu_marl.evaluation.selection import listed_tasks
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet, sample_task
@@ -49,7 +48,8 @@ def chosen_name(tasks: Mapping[str, Task], task: str | None, seed: int) -> str:
         expect_one_of("--task", task, tasks)
         return task
     unfinished = [name for name, each in tasks.items() if not each.is_complete_at_start]
-    return str(_drawn(unfinished or list(tasks), seed))
+    known = unfinished or list(tasks)
+    return known[int(np.random.default_rng(seed).integers(len(known)))]
 
 
 def all_tasks(
@@ -85,10 +85,6 @@ def _found(
     return found
 
 
-def _drawn(found: list[Any], seed: int) -> Any:
-    return found[int(np.random.default_rng(seed).integers(len(found)))]
-
-
 def corpus_tasks(
     data: Path, task: str | None, progress: bool | None = None, *, dialog: bool = False
 ) -> list[Task]:
@@ -100,39 +96,6 @@ def corpus_tasks(
 
     names = [task] if task is not None else list(Corpus.open(data, fetch=False, progress=progress).gold)
     return list(TaskSet(preset=names, path=data, dialog=dialog))
-
-
-def choose_session(
-    tasks: str | None = None,
-    data: Path | None = None,
-    task: str | None = None,
-    seed: int = 0,
-    *,
-    progress: bool | None = None,
-) -> Subtasks:
-    """Return a recorded session by structure and seed. Each turn continues the one before."""
-    recorded = as_source("turns" if tasks is None else tasks)
-    sessions = recorded.tasks if isinstance(recorded, GroupedSource) else {}
-    if (
-        not all(isinstance(session, Subtasks) for found in sessions.values() for session in found)
-        or not sessions
-    ):
-        raise ConfigError(
-            f"--task-source is {tasks!r}, expected bundled, turns, iglu-multiturn or mdc: a recorded dialogue is played"
-        )
-    if data is not None:
-        from iglu_marl.data.mdc.dataset import CDMDataset
-
-        structures = None if task is None else [task]
-        sessions = CDMDataset(data, structures=structures, fetch=False, progress=progress).tasks
-    if task is not None:
-        if task not in sessions:
-            expect_one_of("--task", task, list(sessions) or ["(no session of that structure)"])
-        sessions = {task: sessions[task]}
-    session = _drawn([session for found in sessions.values() for session in found], seed)
-    # A rotated or shifted first turn would not fit the next instructions.
-    kept: Any = {"progressive": True, "invariant": False}
-    return Subtasks(session.turns, session.structures, task_id=session.task_id, ids="iglu", **kept)
 
 
 def find_structure(name: str, tasks: str | None = None, data: Path | None = None) -> tuple[str, BlockGrid]:

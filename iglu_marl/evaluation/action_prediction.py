@@ -455,17 +455,13 @@ class Predictions:
         """Return what the intervals are drawn over, such as "8 structures"."""
         return clusters_text((row.structure, row.unit) for row in self.scored)
 
-    def by(self, what: str) -> dict[str, list[Prediction]]:
-        """Return the scored rows of each "tag" or "structure", sorted; rows with several tags are in several groups."""
-        found: dict[str, list[Prediction]] = {}
-        for row in self.scored:
-            for key in row.tags if what == "tag" else (getattr(row, what),):
-                found.setdefault(key, []).append(row)
-        return dict(sorted(found.items()))
-
     def to_json(self) -> dict[str, Any]:
         """Return settings and tables, JSON-ready."""
-        groups = {"all": self.scored, **self.by("tag")}
+        tags = sorted({tag for row in self.scored for tag in row.tags})
+        groups = {
+            "all": self.scored,
+            **{tag: [row for row in self.scored if tag in row.tags] for tag in tags},
+        }
         model = self.model()
         content = {
             "samples": len(self.scored),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,7 +24,6 @@ from iglu_marl.evaluation.metrics import game_metrics, skills
 from iglu_marl.evaluation.results import BASELINE_BUILDERS, NO_ARCHITECT, Row
 from iglu_marl.evaluation.run import Stopped, row_error
 from iglu_marl.evaluation.selection import described, games_at_once
-from iglu_marl.evaluation.team import TeamTally
 from iglu_marl.game.agent import Agent, check_service, check_task, counts_of
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.seats import players_of
@@ -59,9 +58,7 @@ class EvaluationPlan:
     config: dict[str, Any]
     view: str
     seed: int
-    examples: frozenset[int]
     on_error: str
-    impossible: Mapping[str, str]  # why a target cannot be completed, by key of the task
     baselines: bool = True
 
     @property
@@ -109,7 +106,6 @@ class EvaluationPlan:
             "task": task.task_id,
             "structure": structure_id(task.structure),
             "seed": game.seed,
-            "impossible": self.impossible.get(job.key, ""),
             "skills": list(skills(plain.target_grid, plain.start_grid, task.structure)),
             **measures,
             "best_f1": measures["f1"],
@@ -194,13 +190,14 @@ class Arena:
         agents: dict[Player, Agent] = {
             player: self._agent(seat, names[role_of(seat)]) for seat, player in self._players.items()
         }
-        tally = TeamTally() if self.env.unwrapped.config.is_team else None
         began, error, scored = time.perf_counter(), "", True
         best = BestF1()
 
         def watch(env: Any) -> None:
             best(env)
-            self._watch(env, agents.values(), tally)
+            if self._is_stopped():
+                raise Stopped
+            check_service(agents.values())
 
         try:
             game = play(
@@ -231,20 +228,10 @@ class Arena:
             name_of(player): found for player, agent in agents.items() if (found := counts_of(agent))
         }:
             row["models"] = counted
-        if tally is not None:
-            row["team"] = tally.counts
-        if job.task in plan.examples and job.episode == 0 and job.architect != NO_ARCHITECT:
-            assert game.grid is not None
-            row["dialogue"] = [[said.speaker, said.text] for said in game.dialogue]
-            row["grid"] = [list(block) for block in grid_to_blocks(game.grid)]
+        assert game.grid is not None
+        row["dialogue"] = [[said.speaker, said.text] for said in game.dialogue]
+        row["grid"] = [list(block) for block in grid_to_blocks(game.grid)]
         return row
-
-    def _watch(self, env: Any, agents: Iterable[Agent], tally: TeamTally | None) -> None:
-        if tally is not None:
-            tally(env)
-        if self._is_stopped():
-            raise Stopped
-        check_service(agents)
 
     def close(self) -> None:
         """Close the agents and the environment."""

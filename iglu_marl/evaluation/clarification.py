@@ -2,7 +2,7 @@
 
 | function | score |
 |---|---|
-| `when_to_ask` | yes or no per instruction: F1 of the unclear ones, of the clear ones, and their mean |
+| `when_to_ask` | yes or no per instruction: F1 of the unclear ones, and of the clear ones |
 | `what_to_ask` | ranked questions per unclear instruction: mean reciprocal rank of the asked one, MRR@20 |
 
 `predict_questions` computes both for a predictor, by one of two protocols:
@@ -67,17 +67,6 @@ class AskingScores(NamedTuple):
         """F1 with the clear instructions as positives."""
         return self.clear.f1
 
-    @property
-    def macro_f1(self) -> float:
-        """Mean of `f1` and `clear_f1`."""
-        return (self.unclear.f1 + self.clear.f1) / 2
-
-    @property
-    def accuracy(self) -> float:
-        """Share of correct predictions; nan without instructions."""
-        count = self.unclear.asked + self.clear.asked
-        return (self.unclear.right + self.clear.right) / count if count else math.nan
-
 
 def when_to_ask(asked: Iterable[object], unclear: Iterable[object]) -> AskingScores:
     """Return the scores of predictions (true: ask), given which instructions are unclear.
@@ -101,28 +90,22 @@ def when_to_ask(asked: Iterable[object], unclear: Iterable[object]) -> AskingSco
     return AskingScores(*sides)
 
 
-def what_to_ask(rankings: Iterable[Sequence[str]], answers: Iterable[str], *, k: int | None = DEPTH) -> float:
-    """Return the mean reciprocal rank of the answers; nan without rankings.
+def what_to_ask(rankings: Iterable[Sequence[str]], answers: Iterable[str]) -> float:
+    """Return the mean reciprocal rank of the answers among the first `DEPTH` questions; nan without rankings.
 
     Args:
         rankings: ids per instruction, best first.
         answers: the right id per instruction.
-        k: number of entries of a ranking that count; None: all.
 
     Raises:
-        ConfigError: if `k` is below 1, or the numbers of rankings and answers differ.
+        ConfigError: if the numbers of rankings and answers differ.
 
     """
-    if k is not None and k < 1:
-        raise ConfigError(f"k is {k!r}, expected 1 or more, or None")
-    ranked, wanted = [list(one) for one in rankings], list(answers)
+    ranked, wanted = [list(one)[:DEPTH] for one in rankings], list(answers)
     if len(ranked) != len(wanted):
         raise ConfigError(f"there are {len(ranked)} rankings and {len(wanted)} answers, expected as many")
-    found = [
-        (order[:k].index(name) + 1 if name in order[:k] else 0)
-        for order, name in zip(ranked, wanted, strict=True)
-    ]
-    return math.fsum(1 / rank for rank in found if rank) / len(found) if found else math.nan
+    found = [1 / (order.index(one) + 1) for order, one in zip(ranked, wanted, strict=True) if one in order]
+    return math.fsum(found) / len(ranked) if ranked else math.nan
 
 
 # ------------------------------------------------------------------------------------------- asking a predictor
@@ -169,8 +152,6 @@ class QuestionScores:
             "clear": list(self.when.clear),
             "unclear_f1": self.when.f1,
             "clear_f1": self.when.clear_f1,
-            "macro_f1": self.when.macro_f1,
-            "accuracy": self.when.accuracy,
         }
         content = {
             "protocol": self.protocol,

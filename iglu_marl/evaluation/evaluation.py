@@ -1,8 +1,8 @@
 """Evaluation: every architect with every builder on the same tasks, in several processes, resumable.
 
-`evaluate` writes each finished game to `games.jsonl` in the output folder. After an interruption, the same call plays
-the missing games and returns the same tables. Randomness depends on the seed, the task and the number of the episode
-only, not on the order of the games or the number of processes.
+`evaluate` writes each finished game, with dialogue and build, to `games.jsonl` in the output folder. After an
+interruption, the same call plays the missing games and returns the same tables. Randomness depends on the seed, the
+task and the number of the episode only, not on the order of the games or the number of processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
 from iglu_marl.data.progress import progress_bar
 from iglu_marl.envs.aec import raw_env
-from iglu_marl.evaluation.arena import Arena, EvaluationJob, EvaluationPlan
+from iglu_marl.evaluation.arena import Arena, EvaluationPlan
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.metrics import SCORINGS
 from iglu_marl.evaluation.results import (
@@ -90,7 +90,6 @@ def evaluate(
     chat: str | None = None,
     view: str = "aec",
     config: GameConfig | Mapping[str, Any] | None = None,
-    examples: int = 3,
     baselines: bool = True,
     keep_unbuilt: bool = False,
     scoring: str = "changes",
@@ -120,7 +119,6 @@ def evaluate(
         config: the `GameConfig` of all games, or some of its fields. By default the builder walks, may ask, sees
             dialog, inventory, pose and grid, and has 5,000 steps. Trained agents play in the game that they were
             trained in.
-        examples: number of tasks whose dialogues and builds are kept in `games.jsonl`.
         baselines: whether the tables have the builders "nothing" and "random" beside the others. The random builder
             plays each task once.
         keep_unbuilt: whether tasks are played whose target nobody built (`Task.unbuilt`), as tasks without anything to
@@ -144,7 +142,7 @@ def evaluate(
     """
     at_once = 1 if concurrency is None else concurrency
     _check_integers(1, episodes=episodes, processes=processes, concurrency=at_once, resamples=resamples)
-    _check_integers(0, seed=seed, examples=examples)
+    _check_integers(0, seed=seed)
     check_option("view", view, ("aec", "parallel"))
     check_option("on_error", on_error, ("raise", "count"))
     check_option("scoring", scoring, tuple(SCORINGS))
@@ -162,7 +160,6 @@ def evaluate(
         name = found[number].task_id or f"task-{number}"
         warnings.warn(f"the target of {name} is impossible: {reason}", ImpossibleWarning, stacklevel=2)
     keys = _numbered(digest(task) for task in found)
-    chosen = np.linspace(0, len(found) - 1, min(examples, len(found))).astype(int).tolist()
     plan = EvaluationPlan(
         players[Role.ARCHITECT],
         players[Role.BUILDER],
@@ -172,9 +169,7 @@ def evaluate(
         fields,
         view,
         int(seed),
-        frozenset(chosen),
         on_error,
-        {keys[number]: reason for number, reason in impossible.items()},
         baselines,
     )
     if concurrency is None:
@@ -195,12 +190,13 @@ def evaluate(
             log,
             job_id=lambda job: job.id,
             row_id=lambda row: (row["architect"], row["builder"], row["key"], row["episode"]),
-            is_done=partial(_is_kept, plan),
+            is_done=lambda job, row: is_scored(row),
             on_done=partial(shown.advance, shown.add_task("games", total=len(jobs))),
             processes=processes,
             concurrency=concurrency,
         )
-    rows = [{**row, "impossible": plan.impossible.get(row["key"], "")} for row in rows]
+    reasons = {keys[number]: reason for number, reason in impossible.items()}
+    rows = [{**row, "impossible": reasons.get(row["key"], "")} for row in rows]
     beside = [*plan.nothing(), *(row for row in rows if row["architect"] == NO_ARCHITECT)]
     rows = [row for row in rows if row["architect"] != NO_ARCHITECT]
     settings = {
@@ -227,9 +223,3 @@ def _impossible(env: Any, tasks: list[Task]) -> dict[int, str]:
             reasons[number] = reason
     env.close()
     return reasons
-
-
-def _is_kept(plan: EvaluationPlan, job: EvaluationJob, row: Row) -> bool:
-    """Whether a known game need not be played again: it is scored, and has a transcript if one is wanted."""
-    wanted = job.task in plan.examples and job.episode == 0 and job.architect != NO_ARCHITECT
-    return is_scored(row) and ("dialogue" in row or not wanted)

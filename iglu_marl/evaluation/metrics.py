@@ -147,12 +147,10 @@ def exact_match(
 
 
 class TalkCounts(NamedTuple):
-    """Counts of a dialogue: the architect's utterances and words, the builder's utterances, words and questions."""
+    """Counts of a dialogue: the architect's utterances and words, the builder's questions."""
 
     instructions: int
     words: int
-    answers: int
-    answer_words: int
     questions: int
 
 
@@ -161,11 +159,7 @@ def talk_counts(dialogue: Dialogue) -> TalkCounts:
     asked = [said.text for said in dialogue if said.role is Role.ARCHITECT]
     answered = [said.text for said in dialogue if said.role is Role.BUILDER]
     return TalkCounts(
-        len(asked),
-        sum(len(text.split()) for text in asked),
-        len(answered),
-        sum(len(text.split()) for text in answered),
-        sum("?" in text for text in answered),
+        len(asked), sum(len(text.split()) for text in asked), sum("?" in text for text in answered)
     )
 
 

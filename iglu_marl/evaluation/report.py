@@ -1,4 +1,4 @@
-"""Reports of an evaluation: Markdown, CSV and JSON."""
+"""Reports of an evaluation: Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.files import made_folder, write_text
-from iglu_marl.core.tables import Table, csv_text, markdown_table, markdown_text
+from iglu_marl.core.tables import Table, markdown_table, markdown_text
 from iglu_marl.core.text import fix_surrogates
 from iglu_marl.data.skills import SKILLS
 from iglu_marl.evaluation.metrics import PROPERTIES, SCORINGS, Interval, about_skills
@@ -36,7 +36,7 @@ def cell(name: str, interval: Interval) -> str:
 
 
 def measures_of(evaluation: Evaluation) -> tuple[str, ...]:
-    """Return the measures in Markdown; JSON and CSV have all."""
+    """Return the measures in Markdown; JSON has all."""
     return (
         evaluation.headline,
         *(name for name in ("completed", "change_f1", "f1", "action_f1") if name != evaluation.headline),
@@ -67,9 +67,6 @@ def tables(evaluation: Evaluation) -> list[Table]:
         found.append(Table(["structure", "reason"], list(impossible.items()), "Impossible targets"))
     if models := evaluation.models():
         found.append(Table(_MODEL_COLUMNS, _model_rows(models), "Language models"))
-    if teams := evaluation.teams():
-        notes = ["Means of the games; see `TeamTally`."]
-        found.append(Table(_TEAM_COLUMNS, list(map(_team_row, teams)), "Teams", notes))
     if errors := [row for row in evaluation.rows if row["error"]]:
         head = ["architect", "builder", "task", "error"]
         rows = [[row[name] for name in head] for row in errors[:_ERRORS]]
@@ -133,11 +130,6 @@ def _columns(evaluation: Evaluation) -> list[str]:
     return [*evaluation.settings["builders"], *dict.fromkeys(row["builder"] for row in evaluation.baselines)]
 
 
-def _team_row(entry: dict[str, Any]) -> list[str]:
-    values = (entry.get(name, "–") for name in _TEAM_COLUMNS)
-    return [value if isinstance(value, str) else f"{value:.3g}" for value in values]
-
-
 def _about(evaluation: Evaluation) -> str:
     settings = evaluation.settings
     config = settings["config"]
@@ -175,10 +167,6 @@ def markdown(evaluation: Evaluation) -> str:
     return "\n".join([*parts, *map(markdown_table, tables(evaluation))])
 
 
-_TEAM_COLUMNS = (
-    *("architect", "builder", "agent", "games", "steps", "idle", "placed", "removed", "earned", "conflicts"),
-    *("messages", "words"),
-)
 _MODEL_COLUMNS = (
     *("architect", "builder", "role", "games", "requests", "cache_hits", "retries", "prompt_tokens"),
     *("completion_tokens", "cost", "no_ops", "cut", "clipped", "failures", "left_out"),
@@ -209,33 +197,6 @@ def model_lines(models: Iterable[dict[str, Any]]) -> list[str]:
     ]
 
 
-# ----------------------------------------------------------------------------------------------------------- csv
-
-
-def pairs_csv(evaluation: Evaluation) -> str:
-    """Return a CSV line per pair: every measure with its interval."""
-    names = list(MEASURES)
-    ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
-    counts = ["games", "errors", "failed"]
-    lines = [["architect", "builder", *counts, *ends]]
-    for entry in evaluation.summary("architect", "builder"):
-        values = [_number(value) for name in names for value in entry[name]]
-        lines.append([entry["architect"], entry["builder"], *(str(entry[name]) for name in counts), *values])
-    return csv_text(lines)
-
-
-def games_csv(evaluation: Evaluation) -> str:
-    """Return a CSV line per game."""
-    left_out = ("dialogue", "grid", "seconds", "models")
-    names = [name for name in (evaluation.rows[0] if evaluation.rows else {}) if name not in left_out]
-    lines = [names]
-    for row in evaluation.rows:
-        lines.append(
-            [" ".join(map(str, row[n])) if isinstance(row[n], list) else _number(row[n]) for n in names]
-        )
-    return csv_text(lines)
-
-
 def _number(value: Any) -> str:
     if isinstance(value, float):
         return "" if value != value else f"{value:.6g}"
@@ -250,8 +211,6 @@ def write(evaluation: Evaluation, folder: Path) -> list[Path]:
     made_folder(folder)
     texts = {
         "evaluation.json": json.dumps(evaluation.to_json(), indent=1) + "\n",
-        "pairs.csv": pairs_csv(evaluation),
-        "games.csv": games_csv(evaluation),
         "evaluation.md": markdown(evaluation),
     }
     return [write_text(folder / name, fix_surrogates(text)) for name, text in texts.items()]

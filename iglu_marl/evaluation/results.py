@@ -178,21 +178,6 @@ class Evaluation:
         names = ("architect", "builder", "role")
         return [{**dict(zip(names, key, strict=True)), **total} for key, total in sums.items()]
 
-    def teams(self) -> list[dict[str, Any]]:
-        """Return the means of `TeamTally.counts` over games of a team, by architect, builder and agent."""
-        groups: dict[tuple[str, str, str], list[dict[str, float]]] = {}
-        for row in filter(is_scored, self.rows):
-            for agent, counts in row.get("team", {}).items():
-                groups.setdefault((row["architect"], row["builder"], agent), []).append(counts)
-        return [
-            {
-                **dict(zip(("architect", "builder", "agent"), key, strict=True)),
-                "games": len(found),
-                **{name: sum(counts[name] for counts in found) / len(found) for name in found[0]},
-            }
-            for key, found in groups.items()
-        ]
-
     def silences(self) -> list[str]:
         """Return a line per pair with games in which the architect sent or the builder read no message."""
         lines = []
@@ -218,7 +203,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return settings and all tables. The content does not depend on the duration of the games."""
-        models, teams, silences = self.models(), self.teams(), self.silences()
+        models, silences = self.models(), self.silences()
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -230,7 +215,6 @@ class Evaluation:
             "skills": json_ready(self.summary("architect", "builder", "skill"), digits=6),
             "structures": json_ready(self.summary("builder", "structure"), digits=6),
             **({"models": models} if models else {}),
-            **({"teams": json_ready(teams, digits=6)} if teams else {}),
             **({"silences": silences} if silences else {}),
             **({"impossible": impossible} if (impossible := self.impossible()) else {}),
         }
@@ -242,7 +226,7 @@ class Evaluation:
         return report.markdown(self)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write evaluation.json, pairs.csv, games.csv and evaluation.md; return the paths."""
+        """Write evaluation.json and evaluation.md; return the paths."""
         from iglu_marl.evaluation import report
 
         return report.write(self, Path(folder))

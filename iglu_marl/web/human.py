@@ -21,7 +21,7 @@ from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings, check_pair
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.dialogue import PAIR, Codec, Role, Speaker, Utterance, speakers_of
+from iglu_marl.core.dialogue import Codec, Role, Utterance
 from iglu_marl.core.errors import AgentError, DialogueError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.kernels.records import STEP_S
@@ -30,7 +30,7 @@ from iglu_marl.core.scoring import Alignment, Shifts, Target, align
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import Shown
 from iglu_marl.game.seats import unwrap_game
-from iglu_marl.web.options import ServerOptions, team_facts
+from iglu_marl.web.options import ServerOptions
 
 if TYPE_CHECKING:
     from iglu_marl.web.inputs import CommandFrame, RemoteHands
@@ -58,7 +58,7 @@ class _Page:
     The program calls `show` and `wait`; the other methods are called in the server's thread.
     """
 
-    def __init__(self, player: str, agent: HumanArchitect | HumanBuilder, port: int, opens: bool) -> None:
+    def __init__(self, player: Role, agent: HumanArchitect | HumanBuilder, port: int, opens: bool) -> None:
         self.player, self.agent, self.over = player, agent, ""
         self.game = SimpleNamespace(ticks=0, config=SimpleNamespace(max_message_length=agent.limit))
         self.hands: dict[str, RemoteHands] = {}
@@ -233,9 +233,9 @@ class _Page:
         from iglu_marl.rendering.palette import HEX_COLORS
 
         return {
-            "role": self.player.partition("_")[0],
+            "role": self.player,
             "player": self.player,
-            **self.agent.team_facts,
+            **_PAIR_FACTS,
             "token": self._token,
             "invites": {},
             "examples": True,
@@ -265,9 +265,6 @@ class HumanArchitect:
         message_length: characters or tokens of a message.
         shifts: of the game's score.
         step_s: seconds per step that is watched.
-        agent: name in the environment.
-        speakers: all who may speak.
-        team_facts: who speaks, sees, hears and holds what, in a team.
         port: port of the page; 0 = a free one.
         open_browser: whether to open the page in this machine's browser. Its address is printed in any case.
 
@@ -282,43 +279,26 @@ class HumanArchitect:
         message_length: int = MESSAGE_CHARACTERS,
         shifts: Shifts = "all",
         step_s: float = STEP_S,
-        agent: str = "architect_0",
-        speakers: tuple[Speaker, ...] = PAIR,
-        team_facts: Mapping[str, Any] = _PAIR_FACTS,
         port: int = 0,
         open_browser: bool = True,
     ) -> None:
-        self._seat, self.shifts, self.step_s = agent, shifts, step_s
-        self.team_facts = team_facts
+        self.shifts, self.step_s = shifts, step_s
         self.limit = message_length if codec is None else MESSAGE_CHARACTERS
-        self._dialogue = DialogueTracker(codec, message_length, speakers=speakers)
-        player = "architect" if "architect" in team_facts["speakers"] else agent
-        self._page = _Page(player, self, port, open_browser)
+        self._dialogue = DialogueTracker(codec, message_length)
+        self._page = _Page(Role.ARCHITECT, self, port, open_browser)
         self._forget(None)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> Self:
         """Return one that fits an environment's chat and score. Raises `AgentError` for a game of a team."""
         check_pair(env, cls)
-        return cls.for_seat(env, "architect_0", **options)
-
-    @classmethod
-    def for_seat(cls, env: Any, agent: str, **options: Any) -> Self:
-        """Return one for a seat ("architect_1") of an environment."""
-        config = unwrap_game(env).config
-        fitting = {
-            **Settings.of(env).only("codec", "message_length"),
-            "shifts": config.shifts,
-            "agent": agent,
-            "speakers": speakers_of(config.architects, config.builders),
-            "team_facts": team_facts(config),
-        }
-        return cls(**{**fitting, **options})
+        fitting = Settings.of(env).only("codec", "message_length")
+        return cls(**{**fitting, "shifts": unwrap_game(env).config.shifts, **options})
 
     @property
     def made_for(self) -> dict[str, Any]:
         """What it needs of its seat, see `iglu_marl.game.seats.GameSeat`."""
-        needs: dict[str, Any] = {"role": Role.ARCHITECT, "name": self._seat}
+        needs: dict[str, Any] = {"role": Role.ARCHITECT, "pair": True}
         if self._dialogue.tokens:
             return {**needs, "chat": "tokens", **self._dialogue.made_for}
         return {**needs, "chat": "text", "max_characters": self.limit}
@@ -348,7 +328,7 @@ class HumanArchitect:
 
     def watch(self, env: Any) -> None:
         """Show the state of an environment; pass it to `iglu_marl.play` as `on_step`."""
-        self._show(env.unwrapped.observe(self._seat), Role.BUILDER)
+        self._show(env.unwrapped.observe("architect_0"), Role.BUILDER)
         self._page.wait(self._due)
         self._due = max(self._due + self.step_s, time.monotonic())
 
@@ -398,9 +378,6 @@ class HumanBuilder(BuilderBase):
     Args:
         controls: action encoding, and with `options` the settings of the game, as in `Settings`.
         step_s: seconds per step.
-        agent: name in the environment.
-        speakers: all who may speak.
-        team_facts: who speaks, sees, hears and holds what, in a team.
         port: port of the page; 0 = a free one.
         open_browser: whether to open the page in this machine's browser. Its address is printed in any case.
         options: as of `Settings`.
@@ -414,39 +391,17 @@ class HumanBuilder(BuilderBase):
         controls: ControlsName = "human-level",
         *,
         step_s: float = STEP_S,
-        agent: str = "builder_0",
-        speakers: tuple[Speaker, ...] = PAIR,
-        team_facts: Mapping[str, Any] = _PAIR_FACTS,
         port: int = 0,
         open_browser: bool = True,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
-        self.step_s, self.team_facts = step_s, team_facts
+        self.step_s = step_s
         self.limit = (
             MESSAGE_CHARACTERS if self.game.tokens else self.game.message_length or MESSAGE_CHARACTERS
         )
-        self._dialogue = DialogueTracker(
-            self.game.codec, self.game.message_length, self.game.tokens, speakers
-        )
-        player = "builder" if "builder" in team_facts["speakers"] else agent
-        self._page = _Page(player, self, port, open_browser)
+        self._page = _Page(Role.BUILDER, self, port, open_browser)
         self._forget(None)
-
-    @classmethod
-    def for_seat(cls, env: Any, agent: str, **options: Any) -> Self:
-        """Return one for a seat ("builder_1") of an environment."""
-        return cls._in_game(env, agent=agent, **options)
-
-    @classmethod
-    def _in_game(cls, env: Any, **options: Any) -> Self:
-        config = unwrap_game(env).config
-        speakers = speakers_of(config.architects, config.builders)
-        return super()._in_game(env, speakers=speakers, team_facts=team_facts(config), **options)
-
-    @property
-    def _needed_seat(self) -> dict[str, Any]:
-        return {}
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
@@ -496,7 +451,7 @@ class HumanBuilder(BuilderBase):
                 f'the HumanBuilder got {shown}, expected pose and world: set builder_sees=("pose", "grid", …), or '
                 "use iglu_marl.agents.WindowBuilder, which also shows pictures"
             )
-        names = ("agentPos", "target_grid", "target_mask", "target_sides", "others")
+        names = ("agentPos", "target_grid", "target_mask", "target_sides")
         seen: dict[str, Any] = {name: np.array(observation[name]) for name in names if name in observation}
         seen |= {"grid": np.array(observed_grid(observation)), "active": active}
         if "inventory" in observation:

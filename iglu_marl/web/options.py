@@ -23,18 +23,6 @@ AGENTS: Mapping[Role, tuple[str, ...]] = {
 PERSON = "person"  # in place of an agent's name
 READING = "scripted-llm"  # the builder "scripted" with a language model that reads
 
-# What the server writes to participants.
-LINK = "This link is unknown here. Please use the link that you received."
-PLACEHOLDER = "The link has {0} in place of your code. Please open the study from the platform's page."
-NO_CODE = "This is no participant code."
-NOT_INVITED = "This code is not among those that were invited to the study."
-DEVICE = "This study cannot be done with this device. Please open the link with another one."
-FULL = "This study has all the participants that it needs. Thank you!"
-LATER = "That did not work. Please try again in a minute."
-ALIVE = "Are you still there? Do something, or the game ends in {0} s."
-TOO_FAST = "You send messages too fast: the next one follows in a moment."
-STOPPED = "The other player has stopped working. You can continue, or leave the game."
-
 
 def shown_name(agent: str) -> str:
     """Return an agent's name as people see it: of a language model, without its endpoint."""
@@ -63,8 +51,7 @@ class ServerOptions:
     tasks: structures to build, by name. agents: partners, by role; of a team, "scripted" by default.
     team: options of the game, such as those of `iglu_marl.game.profiles.team_options`; {} = one of each role.
     hosts: names under which the server is reached; other names are refused.
-    wait_s: how long a game waits for a person who left, before it ends. invite_s: how long it waits for an invited
-        person. idle_s: time without input after which it ends.
+    wait_s: how long a game waits for a person who left, before it ends. idle_s: time without input after which it ends.
     minutes: longest duration of a game. games_per_address: running games of one address. games: running games in all.
     requests_per_s: of one address, in bursts of ten times as many.
     late_s: no new game starts while 5 % of all ticks are later than this; players notice a tenth of a second.
@@ -75,7 +62,7 @@ class ServerOptions:
     connections_per_address: open connections of an address. header_s: within which a request's head has to come, and
         then its body.
     back: text of the link that leaves a game.
-    secret: the password of the page /admin; "" = there is no such page.
+    secret: the password of the page /metrics; "" = there is no such page.
     """
 
     folder: Path = Path("iglu-marl-games")
@@ -84,7 +71,6 @@ class ServerOptions:
     team: Mapping[str, Any] = field(default_factory=dict)
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
     wait_s: float = 60.0
-    invite_s: float = 900.0
     idle_s: float = 600.0
     minutes: float = 30.0
     games_per_address: int = 20

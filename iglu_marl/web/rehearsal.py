@@ -44,13 +44,12 @@ class Crowd:
     """The participants of a rehearsal.
 
     every_s: mean between arrivals. dropouts: share who close the page for good, at any moment; half of those who play
-    leave by the button. pay: per hour, in any currency.
+    leave by the button.
     """
 
     participants: int = 60
     every_s: float = 20.0
     dropouts: float = 0.2
-    pay: float = 12.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -131,12 +130,10 @@ class _Visitor:
     def _answers(self, study: Study, stage: str) -> dict[str, str]:
         answers = {}
         for one in study.asked(stage):
-            kinds: dict[str, Callable[[], str]] = {
-                "likert": lambda one=one: str(self.rng.integers(1, one.steps + 1)),  # type: ignore[misc]
-                "choice": lambda one=one: str(self.rng.choice(one.options)),  # type: ignore[misc]
-            }
+            scale = [str(step) for step in range(1, one.steps + 1)] if one.kind == "likert" else one.options
             knows = one.expected and self.rng.random() < KNOWS
-            answers[one.name] = one.expected if knows else kinds.get(one.kind, lambda: "rehearsal")()
+            chosen = str(self.rng.choice(scale)) if scale else "rehearsal"
+            answers[one.name] = one.expected if knows else chosen
         return answers
 
     async def _ask_for_game(self, sessions: Sessions) -> None:
@@ -307,7 +304,6 @@ def _report(
     outcomes = {one.code: one.outcome or "still waiting" for one in visitors}
     over = [row for row in people.values() if row["stage"] in OVER and row["stage"] != "refused"]
     minutes = {row["code"]: (row["finished"] - row["came"]) / 60 for row in over}
-    paid = [minutes[row["code"]] for row in over if study.code_of(row["stage"])]
     waits = [
         wait
         for one in visitors
@@ -328,7 +324,6 @@ def _report(
             str(share): round(float(np.percentile(waits or [0.0], share)), 1) for share in (50, 95, 100)
         },
         "minutes": round(float(np.median([*minutes.values()] or [0.0])), 1),
-        "cost": round(sum(paid) / 60 * crowd.pay, 2),
         "problems": _problems(folder, outcomes, games),
     }
 

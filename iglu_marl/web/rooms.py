@@ -36,13 +36,14 @@ from iglu_marl.recording.values import player_of
 from iglu_marl.rendering.palette import HEX_COLORS
 from iglu_marl.web import clock
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, shown_name, team_facts
+from iglu_marl.web.options import AGENTS, PERSON, ServerOptions, shown_name, team_facts
 from iglu_marl.web.partners import Partner, threads
 
 WORDS_WAITING = 8  # queued messages of a person; more are not taken
 NOTES_WAITING = 200  # queued messages for a client
 OUTSIDE_TICKS = 2  # between frames of motion for views from outside; their pages interpolate
 APART = 5  # cells from the middle in which the outermost of several builders start
+INVITE_S = 900.0  # for which a game waits for an invited person
 KEPT_S = 600.0  # how long a finished game can be looked at
 SLOTS = 20  # groups of rooms that tick one after the other
 HURRY_S = 0.2  # a clock that is later than this skips ticks: nobody wants a game in fast motion
@@ -52,6 +53,7 @@ LATENESS_S, LATENESS_COUNT = 10.0, 4000  # seconds and ticks of which the latene
 SEATS = ".seats"  # suffix of the file beside a recording that names the players of a running game
 SEATS_LIMIT = 1 << 16  # bytes of it
 LOST, CLOSED = "lost network", "closed the page"  # why a person is away
+STOPPED = "The other player has stopped working. You can continue, or leave the game."
 
 _ALWAYS = {"t", "tick", "whole", "floor", "said"}  # keys of every frame
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each frame
@@ -357,7 +359,8 @@ class Room:
         except Exception as error:
             _log.warning("game %s: the %s has failed: %r", self.name, player, error)
             self._partners.pop(player).close()
-            self.announce(STOPPED)
+            for client in self.clients:
+                client.notify("note", text=STOPPED)
             return "", None
         if action is None:
             return "", None
@@ -420,18 +423,14 @@ class Room:
         seat = client.seat
         if seat.client is not client:
             return
-        seat.client, seat.away_at, seat.away_why = (
-            None,
-            clock.monotonic(),
-            "pressed Leave" if for_good else why,
-        )
+        seat.client, seat.away_at = None, clock.monotonic()
+        seat.away_why = "pressed Leave" if for_good else why
         if seat.player in self.hands:
             self.hands[seat.player].forget()
-        if for_good:
-            self._report("left", seat.player)
-        else:
+        if not for_good:
             self._report("away", seat.player, why=why)
-        if for_good and not self.over:
+        elif not self.over:
+            self._report("left", seat.player)
             self._lose(seat)
         self.send_status()
 
@@ -472,7 +471,7 @@ class Room:
                 else:
                     seat.active_at = now  # there is nothing to do
                 continue
-            patience = options.wait_s if seat.token else options.invite_s
+            patience = options.wait_s if seat.token else INVITE_S
             if now - seat.away_at >= patience:
                 self._lose(seat)
         if not self.playing and not self.over:
@@ -487,7 +486,9 @@ class Room:
         elif idle_s > limit / 2 and seat.asked_at < seat.active_at and seat.client is not None:
             seat.asked_at = clock.monotonic()
             left = math.ceil(limit - idle_s)
-            seat.client.notify("note", text=ALIVE.format(left))
+            seat.client.notify(
+                "note", text=f"Are you still there? Do something, or the game ends in {left} s."
+            )
 
     # -- input
 
@@ -537,15 +538,13 @@ class Room:
     def facts(self, client: Client) -> dict[str, Any]:
         """Return the message for a new client."""
         seat, player, sees = client.seat, client.player, self.game.config.sees
-        invited = self.open_seats
         knows = "all" in sees[player] if sees else client.role == Role.ARCHITECT
         return {
             "role": client.role.value,
             "player": str(player),
             **team_facts(self.game.config),
             "token": seat.token,
-            "invite": next(iter(invited.values()), ""),
-            "invites": invited,
+            "invites": self.open_seats,
             "examples": self._with_examples,
             "completes": self._with_examples and self._reads_by_grammar,
             "task": str(self.game.task.task_id or "") if knows else "",
@@ -605,11 +604,6 @@ class Room:
         """Send the state of the game to all clients."""
         for client in self.clients:
             client.notify("status", **self.status())
-
-    def announce(self, text: str) -> None:
-        """Send a note to all clients."""
-        for client in self.clients:
-            client.notify("note", text=text)
 
 
 class Rooms:

@@ -31,7 +31,6 @@ from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import reason_impossible
 from iglu_marl.tasks.imported import fitted
 from iglu_marl.tasks.voxel_files import read_voxels
-from iglu_marl.web import admin
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
     MESSAGE_BYTES,
@@ -50,10 +49,10 @@ from iglu_marl.web.limits import (
     same_origin,
 )
 from iglu_marl.web.locks import FileLock
+from iglu_marl.web.metrics import metrics
 from iglu_marl.web.options import (
     PERSON,
     READING,
-    TOO_FAST,
     ServerOptions,
     shown_name,
     team_facts,
@@ -133,8 +132,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         routes=[
             *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
             *_page_of_a_game(),
-            Route("/admin", admin.page),
-            Route("/metrics", admin.metrics),
+            Route("/metrics", metrics),
             Route("/healthz", health),
         ],
         middleware=[Middleware(Guard, options.hosts, options.requests_per_s)],
@@ -414,7 +412,7 @@ def _say(client: Client, message: dict[str, Any], words: Allowance) -> None:
     if not expected or message.get("n", expected) != expected:
         return  # it was taken before, or comes again after the one before it
     if not words.take():
-        client.notify("note", text=TOO_FAST)
+        client.notify("note", text="You send messages too fast: the next one follows in a moment.")
         return
     known = isinstance(typed_s, int | float) and 0 <= typed_s < 1e6
     how = how if how in ("button", "example") else "typed"

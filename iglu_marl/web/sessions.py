@@ -35,7 +35,7 @@ from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.limits import MESSAGE_BYTES, POLICY, json_of, same_origin
-from iglu_marl.web.options import DEVICE, LATER, LINK, NO_CODE, NOT_INVITED, PERSON, PLACEHOLDER
+from iglu_marl.web.options import PERSON
 from iglu_marl.web.pairing import READY_S, Queue
 from iglu_marl.web.rooms import Room, Rooms
 from iglu_marl.web.study import ASKING, CODE, OVER, Round, Study
@@ -53,16 +53,16 @@ JOIN_S = 10.0  # for the first message of a page that waits
 ASK_S = 1.0  # between looks at the queue for a page that waits
 
 
-def _ended(path: Path) -> tuple[str, str, int, int]:
-    """Return name, end, right blocks and target's blocks of a recorded game that is not resumed."""
+def _ended(path: Path) -> dict[str, Any]:
+    """Return the end of a recorded game that is not resumed, as columns of its row."""
     try:
         end = read_recording(path)[-1].end
         if end is not None:
             how = "complete" if end["terminated"] else "time" if end["truncated"] else "left"
-            return path.name, how, int(end["intersection"]), int(end["target_blocks"])
+            return {"how": how, "right": int(end["intersection"]), "blocks": int(end["target_blocks"])}
     except (IgluMarlError, LookupError, TypeError, ValueError) as error:
         _log.error("a game cannot be resumed: %s", error)
-    return path.name, BROKEN, 0, 0
+    return {"how": BROKEN, "right": 0, "blocks": 0}
 
 
 class Sessions:
@@ -103,7 +103,7 @@ class Sessions:
                 return JSONResponse({"error": str(error)[:300]}, 400)
             except (IgluMarlError, *db.ERRORS) as error:  # an error of the server: logged, not shown
                 _log.error("a participant could not continue: %s", error)
-                return JSONResponse({"error": LATER}, 503)
+                return JSONResponse({"error": "That did not work. Please try again in a minute."}, 503)
 
         return endpoint
 
@@ -111,15 +111,6 @@ class Sessions:
     def unwritten(self) -> int:
         """Number of writes that wait for the database."""
         return len(self._tasks)
-
-    async def under_way(self) -> list[dict[str, Any]]:
-        """Return code, condition, stage and game of the participants who may be there, and when they were seen."""
-        rows = await self.store.call(db.under_way, self.study)
-        names = ("code", "condition", "stage", "game")
-        now = clock.time()
-        return [
-            {**{name: row[name] for name in names}, "seen": f"{now - row['seen']:.0f} s ago"} for row in rows
-        ]
 
     async def status(self) -> list[dict[str, Any]]:
         """Return the number of participants by condition and stage."""
@@ -138,9 +129,8 @@ class Sessions:
                             "the recording %s is in another folder, perhaps of another server", recording
                         )
                         continue
-                    await self.store.call(
-                        self._note_end, *_ended(rooms.options.folder / recording), number, players
-                    )
+                    end = _ended(rooms.options.folder / recording)
+                    await self.store.call(self._note_end, recording, end, number, players)
                     continue
                 for row in rows:
                     self._seats[row["participant"], number] = room.seats[player_of(row["role"])].token
@@ -178,20 +168,20 @@ class Sessions:
             return self._view(await self._participant(token))
         code, study, touch = asked.get("code"), self.study, asked.get("touch")
         if isinstance(code, str) and set("{}%[]") & set(code):
-            raise ConfigError(PLACEHOLDER.format(code[:40]))
+            raise ConfigError(
+                f"The link has {code[:40]} in place of your code. Please open the study from the platform's page."
+            )
         if not isinstance(code, str) or CODE.fullmatch(code) is None:
-            raise ConfigError(NO_CODE)
-        if study.codes and code not in study.codes:
-            raise ConfigError(NOT_INVITED)
+            raise ConfigError("This is no participant code.")
         if study.links == "signed":
-            folder = self.rooms.options.folder
-            if not secrets.compare_digest(
-                str(asked.get("key")).encode(), sign(folder, study.name, code).encode()
-            ):
-                raise ConfigError(NOT_INVITED)
+            key = sign(self.rooms.options.folder, study.name, code)
+            if not secrets.compare_digest(str(asked.get("key")).encode(), key.encode()):
+                raise ConfigError("This code is not among those that were invited to the study.")
         device = "touch" if touch is True else "mouse"
         if isinstance(touch, bool) and device not in study.devices:
-            raise ConfigError(DEVICE)
+            raise ConfigError(
+                "This study cannot be done with this device. Please open the link with another one."
+            )
         facts = {"device": device} if isinstance(touch, bool) else {}
         given = asked.get("parameters")
         parameters = given if isinstance(given, dict) else {}
@@ -481,7 +471,8 @@ class Sessions:
             idle = len(players) > 1 and not all(ended.seats[role].acted_at for role in players.values())
             unmet = practice and self.study.practice_until and ended.over not in PRACTISED
             how = UNPLAYED if by is not None and (idle or unmet) else ended.over
-            facts = ended.recording, how, int(worlds.best[0]), int(worlds.target_blocks[0])
+            end = {"how": how, "right": int(worlds.best[0]), "blocks": int(worlds.target_blocks[0])}
+            end |= {"ended_by": str(by or ""), "why": ended.why}
             short = [who for who, role in players.items() if role == by and ended.played_s(role) < least_s]
 
             def note(connection: Any) -> None:
@@ -494,7 +485,7 @@ class Sessions:
                         db.note(connection, who, "idle", {"game": number})
                     if who in short and how != UNPLAYED:
                         db.note(connection, who, SHORT, {"game": number})
-                self._note_end(connection, *facts, number, list(players), str(by or ""), ended.why)
+                self._note_end(connection, ended.recording, end, number, list(players))
 
             self._keep(note)
 
@@ -516,19 +507,11 @@ class Sessions:
         task.add_done_callback(self._tasks.discard)
 
     def _note_end(
-        self,
-        connection: Any,
-        recording: str,
-        how: str,
-        right: int,
-        blocks: int,
-        number: int,
-        players: list[int],
-        ended_by: str = "",
-        why: str = "",
+        self, connection: Any, recording: str, end: Mapping[str, Any], number: int, players: list[int]
     ) -> None:
         """Store a game's end and advance its players, unless it has to be played again."""
-        db.game_ended(connection, recording, how, right, blocks, ended_by, why)
+        db.game_ended(connection, recording, **end)
+        how = end["how"]
         found = [row for who in players if (row := db.by_id(connection, who)) is not None]
         if how == UNPLAYED and any(self._counted({**row, "game": number}) == 0 for row in found):
             db.part(connection, players)
@@ -556,7 +539,7 @@ class Sessions:
     async def _participant(self, token: Any) -> dict[str, Any]:
         row = await self.store.call(db.by_token, token) if isinstance(token, str) else None
         if row is None or row["study"] != self.study.name:
-            raise ConfigError(LINK)
+            raise ConfigError("This link is unknown here. Please use the link that you received.")
         if row["stage"] == "expired" and 0 < self._left(row) < math.inf:  # the clock was wrong
             before = await self.store.call(db.last_stage, row["id"], "expired")
             await self._advance(row, before or self.study.next_stage(""))

@@ -26,7 +26,6 @@ from iglu_marl.core.files import PRIVATE, opened
 from iglu_marl.core.tables import csv_text
 from iglu_marl.web import clock
 from iglu_marl.web.locks import FileLock
-from iglu_marl.web.options import FULL
 from iglu_marl.web.study import LEFT_OUT, OVER, Study, SurveyQuestion
 
 SCHEMA = 6
@@ -36,7 +35,7 @@ _LOCKED_BY = """
     WHERE locktype = 'advisory' AND granted AND objid::bigint = :key AND database = (
         SELECT oid FROM pg_database WHERE datname = current_database())
 """
-MESSAGE_FACTS = (
+MESSAGE_FACTS = [
     "recording",
     "game",
     "practice",
@@ -48,7 +47,7 @@ MESSAGE_FACTS = (
     "how",
     "typed_s",
     "reader",
-)
+]
 RETRY_S = (0.5, 1.0, 2.0, 5.0)  # between attempts to write; the last one repeats
 _Result = TypeVar("_Result")
 _log = logging.getLogger("uvicorn.error")
@@ -326,7 +325,7 @@ def enter(
         _change(connection, own, seen=now)
         return known[0]
     if _placed(connection, study) >= study.most:
-        raise ConfigError(FULL)
+        raise ConfigError("This study has all the participants that it needs. Thank you!")
     counts = _counts(study)
     chosen = sql.select(table.c.condition, sql.func.count()).where(counts).group_by(table.c.condition)
     counted = dict(connection.execute(chosen).all())
@@ -492,22 +491,13 @@ def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, 
 
 
 def game_ended(
-    connection: sql.Connection,
-    recording: str,
-    how: str,
-    right: int,
-    blocks: int,
-    ended_by: str = "",
-    why: str = "",
+    connection: sql.Connection, recording: str, how: str, ended_by: str = "", why: str = "", **columns: int
 ) -> None:
     """Store the end of a recorded game, for all its players. why: for `ended_by`, and for all if nobody ended it."""
-    values = {"how": how, "right": right, "blocks": blocks, "ended": clock.time(), "ended_by": ended_by}
-    values["why"] = (
-        sql.case((GAMES.c.role.in_((ended_by, "")), why), else_="partner") if ended_by else why or how
-    )
-    connection.execute(
-        sql.update(GAMES).where(GAMES.c.recording == recording, GAMES.c.how == "").values(**values)
-    )
+    own = sql.case((GAMES.c.role.in_((ended_by, "")), why), else_="partner") if ended_by else why or how
+    values = {"how": how, "ended": clock.time(), "ended_by": ended_by, "why": own, **columns}
+    open_game = (GAMES.c.recording == recording) & (GAMES.c.how == "")
+    connection.execute(sql.update(GAMES).where(open_game).values(**values))
 
 
 # -------------------------------------------------------------------------------------------------- the study
@@ -523,11 +513,6 @@ def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
         .order_by(table.c.condition, table.c.stage)
     )
     return [dict(row) for row in found.mappings()]
-
-
-def under_way(connection: sql.Connection, study: Study) -> list[dict[str, Any]]:
-    """Return the participants who may still be there, as rows; the last arrived first."""
-    return _people(connection, _counts(study) & PARTICIPANTS.c.stage.not_in(OVER))
 
 
 def rows(connection: sql.Connection, table: sql.Table, study: str) -> Iterable[dict[str, Any]]:
@@ -550,20 +535,15 @@ def rows(connection: sql.Connection, table: sql.Table, study: str) -> Iterable[d
     return [dict(row) for row in connection.execute(chosen.order_by(table.c.id)).mappings()]
 
 
-def messages(connection: sql.Connection, study: str) -> Iterator[dict[str, Any]]:
-    """Yield what was said in the games of a study, in order: by whom, to whom, when and how."""
+def messages(connection: sql.Connection, study: str) -> Iterator[list[Any]]:
+    """Yield what was said in the games of a study, in order: by whom, to whom, when and how; a header first."""
+    yield ["code", "condition", "at", *MESSAGE_FACTS]
     for row in rows(connection, EVENTS, study):
         if row["kind"] in ("said", "heard"):
             detail = json.loads(row["detail"])
+            detail["to"] = " ".join(detail.get("to", ()))
             code = row["code"] if row["kind"] == "said" else ""
-            facts = {name: detail.get(name, "") for name in MESSAGE_FACTS}
-            yield {
-                "code": code,
-                "condition": row["condition"],
-                "at": row["at"],
-                **facts,
-                "to": " ".join(facts["to"]),
-            }
+            yield [code, row["condition"], row["at"], *(detail.get(name, "") for name in MESSAGE_FACTS)]
 
 
 def as_csv(found: Iterable[dict[str, Any]], table: sql.Table) -> str:
@@ -600,9 +580,7 @@ def export(connection: sql.Connection, study: str, folder: Path) -> list[str]:
     for table in (PARTICIPANTS, GAMES, ANSWERS, EVENTS):
         text = as_csv(rows(connection, table, study), table)
         (folder / f"{table.name}.csv").write_text(text, encoding="utf-8")
-    said = list(messages(connection, study))
-    lines = [["code", "condition", "at", *MESSAGE_FACTS], *(list(one.values()) for one in said)]
-    (folder / "messages.csv").write_text(csv_text(lines), encoding="utf-8")
+    (folder / "messages.csv").write_text(csv_text(messages(connection, study)), encoding="utf-8")
     versions = list(connection.execute(sql.select(STUDIES).where(STUDIES.c.study == study)).mappings())
     for one in versions:
         (folder / f"study-{one['version']}.toml").write_text(one["content"], encoding="utf-8")

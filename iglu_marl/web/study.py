@@ -145,8 +145,7 @@ class Study:
     no_partner: what follows when no partner is there for `wait_s`: an "agent" (`fallback`, by role) plays instead, the
         participant has to "wait", or is dismissed with `dismissed_code` ("dismiss").
     drop_minutes: without a sign of life, after which a participant's place in the balance of conditions is free.
-    most: number of participants, of whom each counts from the first game after practice on. codes: of those who may
-        take part, () = any.
+    most: number of participants, of whom each counts from the first game after practice on.
     minutes: of a participant, from arrival to answers, 0 = no limit; game_minutes: of a game. idle_s: without input,
         after which a game ends; after half of it the page asks for a sign of life.
     examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
@@ -197,7 +196,6 @@ class Study:
     least_s: float = 30.0
     left_code: str = ""
     dismissed_code: str = ""
-    codes: tuple[str, ...] = ()
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -232,8 +230,6 @@ class Study:
             raise ConfigError(f"the question {open_answers[0]!r} of the quiz has no 'expected'")
         if self.quiz_tries < 1:
             raise ConfigError(f"quiz_tries is {self.quiz_tries!r}, expected 1 or more")
-        if unfit := [code for code in self.codes if CODE.fullmatch(code) is None]:
-            raise ConfigError(f"codes has {unfit[0]!r:.80}, expected letters, digits and . : @ - _")
         checks = sum(bool(one.expected) for one in self.questions)
         if not 0 <= self.failed_checks <= checks:
             raise ConfigError(

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 import typer
@@ -107,9 +107,7 @@ def test_help_imports_nothing_heavy() -> None:
         ("evaluate --sees walls", "--sees is 'walls', expected one of pov, inventory"),
         ("evaluate --task-source nowhere.py:Tasks", "--task-source is 'nowhere.py:Tasks', which cannot be imported"),
         ("record a.jsonl --seed -1", "--seed is -1, expected an integer of 0 or more"),
-        ("predict --split dev", "--split is 'dev', expected one of train, val, test"),
         ("show kite -o a.png --width 20", "--width is 20, expected 128..4096 pixels"),
-        ("serve --port 70000", "--port is 70000, expected 0..65535"),
         ("demo --task ligthhouse", "--task is 'ligthhouse' (did you mean 'lighthouse'?)"),
         ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
         ("benchmark run see-ground", "level is 'see-ground' (did you mean 'see-ground-v2'?)"),
@@ -118,17 +116,12 @@ def test_help_imports_nothing_heavy() -> None:
         ("demo --team chess", "--team is 'chess', expected one of craft, division, assistant, relay"),
         ("record x.jsonl --builders 99", "--builders is 99, expected an integer in 1..16"),
         ("evaluate --team division --builders 7 -o x", "--builders is 7, expected an integer in 1..6"),
-        ("benchmark list up", "NAMES is 'up', expected one of see, told"),
-        ("benchmark run see-ground-v2 --split dev", "--split is 'dev', expected one of train, validation, test"),
         ("benchmark run symbols-two-v2 --architect a --architect b", "--architect is"),
-        ("data export moon -o x", "source is 'moon', expected one of bundled"),
         ("data export bundled --format tea -o x", "--format is 'tea', expected one of tasks, layout, parquet, minari"),
         ("data export bundled --format minari -o x", "needs recorded actions"),
         ("play --browser --window --partner ghost", "--partner is 'ghost', expected one of"),
         ("play --browser --window --role architect", "--window is True, expected --role builder"),
-        ("play --browser --window --controls swimming", "--controls is 'swimming', expected one of walking, flying"),
         ("play --browser --controls walking", "--controls is 'walking', expected human-level"),
-        ("play --browser --window --partner replay --task-source x.json", "--task-source"),
         ("play --browser --window --port 8000", "--port is 8000, expected none"),
         pytest.param(
             "play --browser --team craft --seat builder_7",
@@ -192,20 +185,6 @@ def test_an_argument_may_follow_a_switch() -> None:
     done = CliRunner().invoke(app, ["benchmark", "list", "--json", "see-ground-v2"], catch_exceptions=False)
     assert done.exit_code == 0
     assert "see-ground-v2" in done.output
-
-
-def test_an_option_has_one_type_in_every_command() -> None:
-    found: dict[str, set[str]] = {}
-    for _, command in commands():
-        types = get_type_hints(command.callback)
-        for param in command.params:
-            for option in param.opts:
-                found.setdefault(option, set()).update(
-                    re.findall(r"int|float|bool|Path|str", str(types.get(param.name)))
-                )
-    several = {option for option, types in found.items() if option.startswith("-") and len(types) > 1}
-    # A Minari dataset has a name, other outputs are paths; studies have one folder.
-    assert several <= {"--output", "-o", "--upstream", "--task-source"}
 
 
 def test_the_numbers_of_commands() -> None:

@@ -281,21 +281,6 @@ def test_the_same_game_without_a_screen(
     check_recording(tmp_path, person, False)
 
 
-def test_an_architect_who_repeats_a_recorded_session(tmp_path: Path, play: Any) -> None:
-    """It says the first turn, and the next after ten seconds in which nothing happens."""
-
-    def story(me: Person, window: PlayedWindow) -> Iterator[None]:
-        yield from me.wait(60)
-        first = list(me.said)
-        assert len(first) == 1
-        yield from me.wait(220)
-        assert len(me.said) > 1
-        assert me.said[0] == first[0]
-
-    person, _ = play({"partner": "replay", "seed": 4}, story, size=(300, 400))
-    check_recording(tmp_path, person, False)
-
-
 # --------------------------------------------------------------------------------------------------- bad input
 
 

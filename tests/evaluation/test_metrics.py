@@ -183,8 +183,8 @@ def test_the_full_grid_bounds_shifts_inside() -> None:
 def test_talk_is_counted() -> None:
     said = Dialogue().say(Role.ARCHITECT, "Place a red block.").say(Role.BUILDER, "Where? And how high?")
     said = said.say(Role.ARCHITECT, "In the\nmiddle").say(Role.BUILDER, "Done.")
-    assert talk_counts(said) == (2, 7, 2, 5, 1)
-    assert talk_counts(Dialogue()) == (0, 0, 0, 0, 0)
+    assert talk_counts(said) == (2, 7, 1)
+    assert talk_counts(Dialogue()) == (0, 0, 0)
 
 
 def test_bad_grids_are_refused() -> None:

@@ -12,11 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 import iglu_marl
-from iglu_marl import AgentError, Role, Task, TaskError, evaluate
+from iglu_marl import AgentError, Role, Task, evaluate
 from iglu_marl.agents import agents_for
 from iglu_marl.agents.registry import partner_for
 from iglu_marl.cli import app
-from iglu_marl.tasks import BundledTasks
 
 MINE = '''
 import helper_of_mine
@@ -117,16 +116,6 @@ def test_plain_classes_are_agents() -> None:
         AgentError, match=r"builder_0 is <object.*expected an object with reset, act and close"
     ):
         evaluate("scripted", [object], task, **game)
-
-
-def test_unknown_names_of_tasks_are_named() -> None:
-    """As a `TaskError` of ours, and as the `KeyError` of any dict."""
-    with pytest.raises(
-        TaskError, match=r"no tasks of 'brige' \(did you mean 'bridge'\?\), expected one of "
-    ) as error:
-        BundledTasks().tasks["brige"]
-    assert isinstance(error.value, KeyError)
-    assert "brige" not in BundledTasks().tasks
 
 
 # ------------------------------------------------------------------------------------ what cannot work, and silence

@@ -135,7 +135,7 @@ async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> No
                 delays.append((time.monotonic(), time.monotonic() - at))
 
     builder = await enter(token, take)
-    if invitation := (await welcome)["invite"]:
+    if invitation := next(iter((await welcome)["invites"].values()), ""):
         await enter(invitation)
     due = time.monotonic() + number % 20 / 400
     for count in itertools.count(1):

@@ -37,7 +37,10 @@ def test_a_dropped_file_is_the_task_of_a_game(tmp_path):
         (_asked(b"[]"), "no block"),
         (_asked(b"VOX ", "../../x.vox"), "x.vox"),
         (_asked(json.dumps([[x, 0, 0, "red"] for x in range(11)] * 3).encode(), "x.txt"), "ends in"),
-        (_asked(json.dumps({"boxes": [{"from": [0, 0, 0], "to": [9, 9, 9]}]}).encode()), "Nobody can build"),
+        (
+            _asked(json.dumps({"boxes": [{"type": "red", "from": [0] * 3, "to": [9] * 3}]}).encode()),
+            "Nobody can build",
+        ),
         ({**_asked(b""), "file": {"name": "a.vox", "content": "?"}}, "cannot be used"),
         ({**_asked(b""), "file": 7}, "cannot be used"),
     ],

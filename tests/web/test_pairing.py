@@ -325,14 +325,6 @@ def test_other_pages_cannot_wait(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------- faults and files
 
 
-def test_only_invited_participants(tmp_path: Path) -> None:
-    with study(tmp_path, 'codes = ["A", "B"]\n') as client:
-        to_the_game(client, "A")
-        assert "not among those" in ask(client, "enter", code="C")["error"]
-        told = ask(client, "enter", code="{{%PROLIFIC_PID%}}")
-        assert "in place of your code" in told["error"]
-
-
 def test_pictures_and_scripts_are_not_counted(tmp_path: Path) -> None:
     """All participants behind one proxy have one address."""
     with study(tmp_path) as client:

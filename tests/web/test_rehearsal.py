@@ -69,7 +69,7 @@ def test_one_who_waits_for_ever_is_found(tmp_path: Path) -> None:
 
 
 def test_an_end_that_is_not_stored_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(db, "game_ended", lambda *_: None)
+    monkeypatch.setattr(db, "game_ended", lambda *_, **__: None)
     text = PAIRS.replace('practice = ["one-red"]\n', "")
     report, _ = rehearsed(tmp_path, text, Crowd(2, 5.0, 0.0))
     assert any("has no end" in problem for problem in report["problems"])

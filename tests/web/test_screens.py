@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import Browser, browser
@@ -148,7 +147,7 @@ def build(page: Browser) -> None:
 
 def test_a_free_game(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
     page, _ = pages
-    with serving(folder=tmp_path, secret="open") as address:
+    with serving(folder=tmp_path) as address:
         page.open(f"{address}/")
         page.wait("return document.body.dataset.ready === 'yes'")
         look(page, "lobby")
@@ -191,9 +190,6 @@ def test_a_free_game(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
         assert page.run("return document.getElementById('words').placeholder") == "Ask the architect"
         keep(page, "touch-390x844")
         page.touch(False)
-        page.open(f"http://me:open@{address.partition('//')[2]}/admin")
-        page.open(f"{address}/admin")
-        look(page, "admin")
 
 
 def test_a_study_of_two(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
@@ -212,7 +208,7 @@ def test_a_study_of_two(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
         page.run("for (const one of document.querySelectorAll('textarea')) one.value = 'Nothing.'")
         page.run("document.getElementById('form').requestSubmit()")
 
-    with serving(sessions, folder=tmp_path / "games", secret="open") as address:
+    with serving(sessions, folder=tmp_path / "games") as address:
         one.open(f"{address}/")
         one.wait("return document.body.dataset.ready === 'yes'")
         look(one, "study-code")
@@ -257,10 +253,6 @@ def test_a_study_of_two(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
             look(page, "study-over")
             page.click("#veillinks a")
         stage(one, "between")
-        admin: Any = other
-        admin.open(f"http://me:open@{address.partition('//')[2]}/admin")
-        admin.open(f"{address}/admin")
-        look(admin, "study-admin")
         store = sessions.store
         for name in ("questions", "done", "failed", "expired", "left", "dismissed", "screened", "refused"):
             values = {"stage": name, **({"came": 0.0} if name == "expired" else {})}

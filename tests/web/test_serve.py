@@ -245,7 +245,7 @@ class Visitor:
         told: dict[str, Any] = json.loads(self.socket.recv(timeout=30))
         if told["t"] == "welcome":
             self.token, self.role = told["token"], told["role"]
-            self.invitation = self.invitation or told["invite"]
+            self.invitation = self.invitation or next(iter(told["invites"].values()), "")
             self.welcome = self.welcome or told
         if told["t"] == "frame":
             before = list(self.said)

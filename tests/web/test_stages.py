@@ -14,7 +14,7 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("httpx2")
 
 from test_pairing import PEOPLE, meet, play, rows, until_game
-from test_server import PLACE_RED, joined
+from test_server import joined
 from test_study import ask, build_red, serving, to_the_game, until_stage, written
 from typer.testing import CliRunner
 
@@ -182,22 +182,6 @@ def test_devices_and_parameters_of_the_platform(tmp_path: Path) -> None:
         assert json.loads(came["detail"]) == {"condition": "only", "device": "mouse", "STUDY_ID": "s1"}
 
 
-def test_how_something_was_said_is_an_event(tmp_path: Path) -> None:
-    with serving(written(tmp_path, ONE), tmp_path / "games") as client:
-        token = to_the_game(client, "P1")
-        with joined(client, ask(client, "game", token=token)["play"]) as player:
-            player.until("status", state="playing")
-            player.send(t="say", text="What now?", how="button")
-            player.send(t="say", text="Where?", how="no such", typed_s=2.5)
-            for frame in PLACE_RED:
-                player.frame(**frame)
-            player.until("status", state="over")
-        until_stage(client, token, "done")
-        said = [json.loads(row["detail"]) for row in rows(client, db.EVENTS) if row["kind"] == "said"]
-        assert [(one["how"], one["typed_s"]) for one in said] == [("button", 0.0), ("typed", 2.5)]
-        assert all(one["game"] == 0 and one["tick"] >= 0 for one in said)
-
-
 def test_agents_can_look_like_people(tmp_path: Path) -> None:
     (tmp_path / "hello.md").write_text("*Hallo*", "utf-8")
     keys = 'partner_name = "Alex"\nexamples = "never"\nconsent = "hello.md"'
@@ -250,6 +234,10 @@ def test_a_study_says_what_reads_an_architects_words(
         (("least_s = 0", 'links = "secret"'), "links"),
         (("least_s = 0", 'consent = "nothing.md"'), "nothing.md"),
         (("least_s = 0", 'reader = "rules"'), "'grammar' or 'model'"),
+        (("least_s = 0", 'tutorial = "before practice"'), "without practice"),
+        (("least_s = 0", 'tutorial = "always"'), "'before practice' or 'off'"),
+        (("least_s = 0", 'practice_until = "blocks:0"'), "'blocks:3'"),
+        (("least_s = 0", 'practice_until = "soon"'), "'blocks:3'"),
     ],
 )
 def test_files_with_impossible_stages(tmp_path: Path, change: tuple[str, str], expected: str) -> None:

@@ -15,18 +15,14 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("httpx2")
 pytest.importorskip("uvicorn")
 
-from browser import browser
 from starlette.testclient import TestClient
-from test_pages import entered, say
-from test_pages import serving as serving_pages
 from test_server import ORIGIN, PLACE_RED, Player, in_loop, joined, only_room, serving
 from test_study import STUDY
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError, Task, replay
+from iglu_marl import ConfigError, Task
 from iglu_marl.cli import app
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, create_app
 from iglu_marl.web.sessions import Sessions
 from iglu_marl.web.store import Store
@@ -185,59 +181,3 @@ def test_the_command_serves_teams(
 
 
 # ------------------------------------------------------------------------------------------------------- on screens
-
-
-@pytest.mark.slow
-@pytest.mark.system
-def test_three_people_and_an_agent(tmp_path: Path) -> None:
-    """Two architects who each see a part, and a builder, on three screens; the second builder is an agent."""
-    for name in ("west", "east", "builder"):
-        (tmp_path / name).mkdir()
-    with ExitStack() as stack:
-        address = stack.enter_context(
-            serving_pages(folder=tmp_path / "games", team=TEAM, tasks={"parts": PARTS})
-        )
-        west, east, builder = (
-            stack.enter_context(browser(tmp_path / name, size=(1280, 800)))
-            for name in ("west", "east", "builder")
-        )
-        west.open(f"{address}/")
-        west.wait("return document.body.dataset.ready === 'yes'")
-        assert (
-            len(west.run("return [...document.querySelectorAll('.seat b')].map((one) => one.textContent)"))
-            == 4
-        )
-        for seat in ("architect_1", "builder_0"):
-            west.run(f"document.querySelector('select[name={seat}]').value = 'person'")
-        west.run("document.getElementById('start').click()")
-        entered(west)
-        west.wait("return document.querySelectorAll('#veillinks input').length === 2")
-        links = west.run("return [...document.querySelectorAll('#veillinks input')].map((one) => one.value)")
-        for page, link in ((east, links[0]), (builder, links[1])):
-            page.open(link)
-            entered(page)
-        for page in (west, east, builder):
-            page.wait("return play.state.status.state === 'playing'")
-            page.run("document.getElementById('skip').click()")
-        seats = [page.run("return play.state.facts.player") for page in (west, east, builder)]
-        assert seats == ["architect_0", "architect_1", "builder_0"]
-        say(west, "Only the west is mine.")
-        for page in (east, builder):
-            page.wait("return document.getElementById('lines').textContent.includes('Architect 0Only')")
-        builder.run("play.hands.turn(0, -45); play.hands.choose(6)")
-        builder.wait("return play.world.body.pitch === -45")
-        builder.run("play.hands.place()")
-        west.wait("return play.world.grid.some((cell) => cell === 6)")
-        say(east, "Place a blue block 3 blocks east and 1 block north of the centre, on the ground.")
-        builder.wait("return play.state.status.how === 'complete'", 30)
-        for page in (west, east, builder):
-            assert page.messages() == []
-    (path,) = (tmp_path / "games").glob("*.jsonl")
-    agents = read_recording(path)[0].header["agents"]
-    assert agents == {
-        "architect_0": "person",
-        "architect_1": "person",
-        "builder_0": "person",
-        "builder_1": "scripted",
-    }
-    assert replay(path).completed

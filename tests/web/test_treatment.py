@@ -21,7 +21,7 @@ from starlette.websockets import WebSocketDisconnect
 from test_server import PLACE_RED, Player, joined, only_room
 from test_study import ask, rows_of, serving, to_the_game, until_stage, written
 
-from iglu_marl import ConfigError, DataError
+from iglu_marl import DataError
 from iglu_marl.web import clock
 from iglu_marl.web.exporting import export_study
 from iglu_marl.web.locks import FileLock
@@ -103,20 +103,6 @@ def test_practice_has_a_criterion(tmp_path: Path, until: str, again: bool) -> No
             how = player.until("status", state="over")["how"]
         assert how == "complete"
         until_stage(client, token, "done" if not again else "game")
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        'tutorial = "before practice"',
-        'practice_until = "blocks:0"',
-        'practice_until = "soon"',
-        'tutorial = "always"',
-    ],
-)
-def test_treatments_that_cannot_be(tmp_path: Path, wrong: str) -> None:
-    with pytest.raises(ConfigError, match="expected"):
-        read_study(written(tmp_path, f"{STUDY}{wrong}\n{BUILDS}"))
 
 
 def test_the_tables_say_who_said_what_and_why_a_game_ended(tmp_path: Path) -> None:

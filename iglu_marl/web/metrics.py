@@ -1,24 +1,15 @@
-"""The pages /admin and /metrics, behind a password: games with their dialogues, participants of a study, numbers."""
+"""The page /metrics, behind a password: numbers of games and of participants."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import secrets
-from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 
-from iglu_marl.core.tables import Table, html_table
-from iglu_marl.web.options import PERSON, ServerOptions
-from iglu_marl.web.rooms import Room
-
-LINES = 4  # of a dialogue
-REFRESH_S = 5
-GAME_COLUMNS = "game", "task", "players", "state", "last said"
-PERSON_COLUMNS = "code", "condition", "stage", "game", "seen"
-BALANCE_COLUMNS = "condition", "stage", "participants"
+from iglu_marl.web.options import ServerOptions
 
 
 def knows(request: Request, secret: str) -> bool:
@@ -40,44 +31,9 @@ def refusal(request: Request) -> Response | None:
         return PlainTextResponse("There is no such page.", 404)
     if not knows(request, options.secret):
         return PlainTextResponse(
-            "This page has a password.", 401, {"www-authenticate": 'Basic realm="admin"'}
+            "This page has a password.", 401, {"www-authenticate": 'Basic realm="iglu-marl"'}
         )
     return None
-
-
-async def page(request: Request) -> Response:
-    """Answer with the page, which loads itself again."""
-    if refused := refusal(request):
-        return refused
-    rooms, sessions = request.app.state.rooms, request.app.state.sessions
-    parts = [
-        f"<p>Games in progress: {sum(room.playing for room in rooms.rooms.values())}. 95 % of the ticks of the last "
-        f"seconds were at most {1000 * rooms.lateness():.1f} ms late. Free space: {rooms.free_mb:.0f} MB.</p>",
-        "<h2>Games</h2>",
-        html_table(Table(GAME_COLUMNS, [_game(room) for room in rooms.rooms.values() if not room.over])),
-    ]
-    if sessions is not None:
-        parts += [
-            "<h2>Participants under way</h2>",
-            html_table(Table(PERSON_COLUMNS, [tuple(one.values()) for one in await sessions.under_way()])),
-            "<h2>Balance</h2>",
-            html_table(Table(BALANCE_COLUMNS, [tuple(row.values()) for row in await sessions.status()])),
-        ]
-    head = (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Server</title>'
-        f'<meta http-equiv="refresh" content="{REFRESH_S}"><link rel="stylesheet" href="/static/style.css">'
-        '<link rel="stylesheet" href="/static/page.css"></head>'
-    )
-    body = f'<body class="plain admin"><main><h1>Server</h1>{"".join(parts)}</main></body></html>'
-    return HTMLResponse(head + body, headers={"cache-control": "no-store"})
-
-
-def _game(room: Room) -> tuple[Any, ...]:
-    said = [f"{one.speaker}: {one.text}" for one in room.game.episode.dialogue.utterances[-LINES:]]
-    seats = room.seats.values()
-    people = "\n".join(f"{seat.agent or PERSON}{' (away)' if seat.waits else ''}" for seat in seats)
-    state = f"{room.status()['state']}, {room.game.ticks / 20:.0f} s"
-    return room.name, room.game.task.task_id, people, state, "\n".join(said)
 
 
 async def metrics(request: Request) -> Response:
