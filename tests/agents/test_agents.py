@@ -336,9 +336,9 @@ def test_builder_follows_instructions(controls: Any, tokens: bool, select_and_pl
 
 REFUSALS = {
     "abracadabra": "I don't know the word 'abracadabra'.",
-    "block the red place": "I don't understand 'red place'.",
+    "block the red place": "I don't understand 'the red place'.",
     "Place a block at the centre, on the ground.": "Which color?",
-    "Place a red block in the air above the blue block.": "How high?",
+    "Place a red block in the air above the blue block.": "I don't understand 'air above the blue block'.",
     "Place a red block on the ground, 9 blocks north of the centre.": "I can't do that: it is outside of the zone.",
     "Place a red block on the ground, 1 block north of the centre.": "I can't do that: there is a block already.",
     "Remove the block at the centre, on the ground.": "I can't do that: there is no block.",
