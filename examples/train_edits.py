@@ -20,23 +20,27 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 import typer
 from typer import Option
 
 from iglu_marl import ConfigError, DataError, Dialogue
-from iglu_marl.agents.learned.checkpoint import DESCRIPTION, TrainedModel
-from iglu_marl.agents.learned.decoding import in_one_look, marginals
-from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
-from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, losses, tensors
-from iglu_marl.agents.learned.text import LENGTH, RIGHT, UNKNOWN, Vocabulary
 from iglu_marl.commands.options import PackPath, Seed, integer, output_folder, positive
 from iglu_marl.commands.output import stoppable
+from iglu_marl.core.extras import extra
 from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.data.mdc.corpus import Corpus
 from iglu_marl.data.situations import Sample
 from iglu_marl.data.splits import check_split
 from iglu_marl.evaluation.prediction_samples import corpus_parts, singleturn_part
+
+with extra("rl", script=True):
+    import torch
+
+    from iglu_marl.agents.learned.checkpoint import DESCRIPTION, TrainedModel
+    from iglu_marl.agents.learned.decoding import in_one_look, marginals
+    from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
+    from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, losses, tensors
+    from iglu_marl.agents.learned.text import LENGTH, RIGHT, UNKNOWN, Vocabulary
 
 THRESHOLDS = tuple(round(0.04 + 0.01 * step, 3) for step in range(37))  # 0.04 to 0.4
 WARM_UP = 200  # optimizer steps
