@@ -284,19 +284,6 @@ def test_the_edited_worlds_of_a_batch_agree(index: Any, copies: bool, expected: 
     assert untouched == (expected if index is None else alone)
 
 
-def test_the_last_edit_of_a_builder_does_not_come_back() -> None:
-    """In games in turns, the builder's last change is shown again in the architect's turn."""
-    many = VectorGame(1, builder_sees=SEES, turn_steps=1)
-    many.reset(options=PLACES)
-    silence = np.zeros((1, 16), int)
-    for action in (0, Action.PLACE):
-        many.step({"architect_0": silence, "builder_0": [int(action)]})
-    assert many.worlds.grid[0][index_of(AHEAD)] == 1
-    many.edit([(*AHEAD, 0)], 0)
-    observations = many.step({"architect_0": silence, "builder_0": [0]})[0]
-    assert observations["builder_0"]["grid"].max() == 0
-
-
 def test_arrays_that_are_not_copied_show_it_at_once() -> None:
     many = gym.make_vec("IGLUGridworld-v0", num_envs=2, render_size=(24, 24), vector_state=True, copy=False)
     seen_before, _ = many.reset(options=PLACES)
