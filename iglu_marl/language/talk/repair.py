@@ -201,11 +201,12 @@ def understand_answer(
         new = understand(reply, grid, context)
     else:
         new = Understanding(reply, whole.partial, whole)
-    if answer.further is not None and isinstance(new.found, Failure):
+    corrects = _mentions(new.instruction, (Correct,))  # what was done before: "yellow"
+    if answer.further is not None and (corrects or isinstance(new.found, Failure)):
         return answer.further
     nothing = new.instruction is None or isinstance(new.instruction, (AssertCount, KeepOnly, SetFocus))
     nothing = nothing and isinstance(new.found, Failure)
-    fragment = _is_fragment(reply) or _mentions(new.instruction, (Correct,))  # replaces no instruction
+    fragment = _is_fragment(reply) or corrects  # replaces no instruction
     return None if nothing or fragment else new
 
 
