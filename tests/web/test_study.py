@@ -474,6 +474,7 @@ def simulate(study: Path, folder: Path, url: str | None = None) -> list[dict[str
         recordings == {game["recording"] for game in games} == {path.name for path in folder.glob("*.jsonl")}
     )
     conditions = {row["code"]: row["condition"] for row in people}
+    partners = {"precise": "scripted", "vague": "vague"}  # by condition
     for game in games:
         path = out / "recordings" / game["recording"]
         assert path.read_bytes() == (folder / path.name).read_bytes()
@@ -481,7 +482,7 @@ def simulate(study: Path, folder: Path, url: str | None = None) -> list[dict[str
         assert (again.completed, again.intersection) == (game["how"] == "complete", int(game["right"]))
         assert (recording.task.task_id, again.target_blocks) == (game["task"], int(game["blocks"]))
         assert recording.header["agents"] == {"architect": game["partner"], game["role"]: "person"}
-        assert game["partner"] == conditions[game["code"]]
+        assert game["partner"] == partners[conditions[game["code"]]]
     return people
 
 
