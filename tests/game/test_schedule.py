@@ -116,7 +116,11 @@ def test_the_clock_is_saved(many: bool) -> None:
 
 
 def test_sparse_rewards_have_no_price() -> None:
-    assert costs(gym.make("IGLUGridworldVector-v0", sparse_reward=True, tasks=TASK, max_steps=2), 3) == [0, 0, 0]
+    assert costs(gym.make("IGLUGridworldVector-v0", sparse_reward=True, tasks=TASK, max_steps=2), 3) == [
+        0,
+        0,
+        0,
+    ]
 
 
 def test_a_recording_knows_the_price_of_its_episode(tmp_path: Path) -> None:
