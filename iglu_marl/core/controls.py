@@ -57,8 +57,8 @@ GRID_ACTIONS: tuple[dict[str, Any], ...] = (
     {"attack": 1},
     *({"hotbar": color} for color in COLORS),
 )
-"""The 17 grid actions: nothing; turn right, left or round; look down or up by 45°; go one cell forward, back, left or
-right; break; place one of six colours."""
+"""The 17 grid actions: nothing; turn right, left or round; look down or up by 45°; go one cell forward, back, right or
+left; break; place one of six colours."""
 
 
 Array = npt.NDArray[Any]
