@@ -383,10 +383,10 @@ def test_the_next_prompt_says_what_was_cut_off() -> None:
     backend = ScriptedBackend(lambda _: next(replies))
     agent = begun(LLMArchitect.for_env(env, backend=backend, patience=1))
     assert "Place." in [agent.act(seen) for _ in range(5)]
-    told = [request.messages[-1].text for request in backend.requests]
-    assert "line 1, column 9 (it was cut off at its limit of 800 tokens: be brief)" in told[1]
-    assert "it was empty (it was cut off at its limit" in told[2]
-    assert "NOTE" not in told[3]
+    chats = [request.messages[-1].text for request in backend.requests]
+    assert "line 1, column 9 (it was cut off at its limit of 800 tokens: be brief)" in chats[1]
+    assert "it was empty (it was cut off at its limit" in chats[2]
+    assert "NOTE" not in chats[3]
 
 
 # ---------------------------------------------------------------------------------------------------- the builder

@@ -360,17 +360,17 @@ def test_names_are_text() -> None:
     """No formula of a spreadsheet, no table, no HTML."""
     bad = "=1 | $\\frac$\n<b>"
     results = [result(0.5, name=bad), result(0.25, level="told-ground-v2", name=bad)]
-    told = report.markdown(results)
-    assert told.count(r"=1 \| $\\frac$ &lt;b&gt;") == 2
-    assert "<b>" not in told
+    text = report.markdown(results)
+    assert text.count(r"=1 \| $\\frac$ &lt;b&gt;") == 2
+    assert "<b>" not in text
     (row, _) = csv.DictReader(io.StringIO(report.to_csv(results)))
     assert row["agent"] == "'" + bad
 
 
 def test_results_of_the_same_tasks_are_compared() -> None:
     results = [result(0.5, 0.75), result(0.25, 0.25, name="theirs")]
-    told = report.markdown(results)
-    assert told.rstrip().endswith("| `see-ground-v2` | ours | theirs | 100.0 (100.0–100.0) |")
+    text = report.markdown(results)
+    assert text.rstrip().endswith("| `see-ground-v2` | ours | theirs | 100.0 (100.0–100.0) |")
     for fields in ({"tasks": "e" * 12}, {"level": "told-ground-v2"}):
         assert len(report.tables([results[0], result(0.5, 0.5, **fields)])) == 1
 

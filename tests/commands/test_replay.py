@@ -167,8 +167,8 @@ def demo(*arguments: str) -> dict[str, Any]:
 
 
 def test_the_demo_takes_any_pair(tmp_path: Path) -> None:
-    told = demo("--architect", "vague", "--builder", "oracle", "--task", "bridge", "-o", str(tmp_path))
-    assert (told["controls"], told["completed"], told["turns"]) == ("walking", True, 1)
+    facts = demo("--architect", "vague", "--builder", "oracle", "--task", "bridge", "-o", str(tmp_path))
+    assert (facts["controls"], facts["completed"], facts["turns"]) == ("walking", True, 1)
 
 
 def test_the_demo_takes_the_corpus(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

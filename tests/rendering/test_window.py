@@ -149,7 +149,6 @@ def test_every_screen_in_every_size(window):
     overlay = screens.Overlay(
         typed=("Put it there, żółty", 3),
         note="A note",
-        card=("Keys", (("W", "walk"),), "foot"),
         hints=(("?", "help"),),
     )
     for size in ((40, 60), (200, 160), (270, 480), (400, 1300), (700, 400)):

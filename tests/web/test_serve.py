@@ -242,18 +242,18 @@ class Visitor:
             pass
 
     def hear(self) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(self.socket.recv(timeout=30))
-        if told["t"] == "welcome":
-            self.token, self.role = told["token"], told["role"]
-            self.invitation = self.invitation or next(iter(told["invites"].values()), "")
-            self.welcome = self.welcome or told
-        if told["t"] == "frame":
+        message: dict[str, Any] = json.loads(self.socket.recv(timeout=30))
+        if message["t"] == "welcome":
+            self.token, self.role = message["token"], message["role"]
+            self.invitation = self.invitation or next(iter(message["invites"].values()), "")
+            self.welcome = self.welcome or message
+        if message["t"] == "frame":
             before = list(self.said)
-            self.said = list(told["said"]) if told["whole"] else [*before, *told["said"]]
+            self.said = list(message["said"]) if message["whole"] else [*before, *message["said"]]
             assert self.said[: len(before)] == before  # nothing that was said is lost
-            assert told["tick"] >= max(self.told, default=0)
-            self.told[told["tick"]] = told
-        return told
+            assert message["tick"] >= max(self.told, default=0)
+            self.told[message["tick"]] = message
+        return message
 
     def act(self, rng: np.random.Generator) -> None:
         """Walk, turn, place and break; now and then say something."""

@@ -27,7 +27,6 @@ from iglu_marl.language.grammar.speaker import (
     any_of,
     by_weight,
     every,
-    fewest,
     plainest,
     spelled,
 )
@@ -148,11 +147,6 @@ def wordings(instruction: Instruction) -> Iterator[str]:
         if text not in seen and (fits(text) or not isinstance(instruction, CellEdit)):
             seen.add(text)
             yield text
-
-
-def fewest_words(instruction: Instruction) -> str:
-    """Return the first of the wordings with the fewest words."""
-    return spelled(fewest(_text(instruction)))
 
 
 def render(

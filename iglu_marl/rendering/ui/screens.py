@@ -47,12 +47,11 @@ class BuilderView:
 
 @dataclass
 class Overlay:
-    """What lies over a screen: the line being typed, a card, a note, keys."""
+    """What lies over a screen: the line being typed, a note, keys."""
 
     typed: tuple[str, int] | None = None  # text and cursor
     prompt: str = ""
     caret: bool = True
-    card: tuple[str, Pairs, str] | None = None  # title, keys and meanings, foot
     note: str = ""
     hints: Pairs = ()
 
@@ -141,8 +140,4 @@ def builder_screen(view: BuilderView, size: tuple[int, int], overlay: Overlay) -
         canvas.put(entry, gap, height - gap, "lb")
     if overlay.note:
         canvas.put(widgets.message(overlay.note, u, 0.9), width / 2, bar[1] - gap, "mb")
-    if overlay.card is not None:
-        canvas.put(widgets.backdrop(width, height, 0.55), 0, 0)
-        card = widgets.card(*overlay.card, min(u, height / 560))
-        canvas.put(card, width / 2, height / 2, "mm")
     return canvas.layers

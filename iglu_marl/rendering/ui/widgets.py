@@ -296,31 +296,6 @@ def key_hints(pairs: Pairs, u: float) -> Image.Image:
     return picture
 
 
-@kept(32)
-def card(title: str, rows: Pairs, foot: str, u: float) -> Image.Image:
-    """Draw a card with keys and their meanings: help, or a menu."""
-    large, pixels, small = round(21 * u), round(15 * u), round(12.5 * u)
-    step, pad = 27 * u, 26 * u
-    left, right = (max((width(row[k], pixels) for row in rows), default=0.0) for k in (0, 1))
-    column = left + (26 * u if left and right else 0.0)
-    wide = max(column + right, width(title, large), width(foot, small), 220 * u) + 2 * pad
-    high = 2 * pad + 40 * u + len(rows) * step + (26 * u if foot else 0)
-    picture, draw = _plate((wide, high), 14 * u, 0.94)
-    draw_text(draw, (pad, pad + 8 * u), title, large, TEXT)
-    for number, (key, text) in enumerate(rows):
-        y = pad + 44 * u + number * step
-        draw_text(draw, (pad, y), key, pixels, colors.ACCENT)
-        draw_text(draw, (pad + column, y), text, pixels, TEXT)
-    draw_text(draw, (pad, high - pad - 2 * u), foot, small, DIM)
-    return picture
-
-
-@kept(8)
-def backdrop(wide: int, high: int, opacity: float) -> Image.Image:
-    """Draw the page's colour over everything."""
-    return _blank((wide, high), (*PAGE, round(255 * opacity)))[0]
-
-
 def framed(picture: Picture, title: str, u: float, aside: Picture | None = None) -> Image.Image:
     """Return a picture as a panel with round corners, its title at the left, a widget at the right if there is room."""
     image = Image.fromarray(picture).convert("RGBA")
