@@ -151,8 +151,6 @@ RECORDED = {
     "title": ("738ce0ac", lambda: widgets.title_line("A long title of a game", 150, 1.0)),
     "legend": ("acf4c14f", lambda: widgets.legend(1.0)),
     "keys": ("63941eb3", lambda: widgets.key_hints(KEYS, 1.0)),
-    "card": ("23407823", lambda: widgets.card("Keys", KEYS, "foot", 1.0)),
-    "backdrop": ("72c0bd0f", lambda: widgets.backdrop(9, 7, 0.55)),
     "corner": ("ff7d3d29", lambda: widgets.corner("rb", 1.0)),
 }
 DRAWN_BY = ("11.3.0", "2.13.3")
