@@ -51,12 +51,35 @@ from iglu_marl.commands.tasks import tasks
 from iglu_marl.core.errors import IgluMarlError
 from iglu_marl.core.files import error_reason, usable_path
 
+# The commands of the first screen, the others, and the page of docs/ that each help page names.
 PANELS = {
-    "First": ("demo", "play", "show", "new", "evaluate", "record", "tasks", "agents"),
-    "Data and benchmarks": ("benchmark", "data", "llm", "predict", "questions", "replay"),
-    "Servers": ("serve", "study", "serve-openenv"),
+    "First": {
+        "demo": "agents",
+        "play": "playing",
+        "show": "pictures",
+        "new": "tutorials/your-own-agent",
+        "evaluate": "evaluation",
+        "serve": "browser",
+        "data": "data",
+        "benchmark": "benchmark",
+    },
+    "More": {
+        "record": "evaluation",
+        "replay": "evaluation",
+        "tasks": "tasks",
+        "agents": "agents",
+        "predict": "action_prediction",
+        "questions": "data",
+        "serve-openenv": "text",
+        "study": "studies",
+        "llm": "llm",
+    },
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+
+
+def _page_line(name: str) -> str:
+    return f"Page: docs/{PANELS[_PANEL_OF[name]][name]}.md"
 
 
 class _WithoutFlagTypes:
@@ -125,19 +148,19 @@ def _with_option_names(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _add(group: typer.Typer, name: str, command: Callable[..., Any], **options: Any) -> None:
-    """Add a command to a group. The examples at the end of its docstring end its help page."""
+def _add(group: typer.Typer, name: str, command: Callable[..., Any], page: str, **options: Any) -> None:
+    """Add a command to a group. The examples at the end of its docstring and its page of docs/ end its help."""
     text, _, examples = inspect.getdoc(command).partition("\nExamples: ")  # type: ignore[union-attr]
     lines = [f"  {line}" for line in " ".join(examples.split()).split("; ")]
-    group.command(name, cls=_Command, help=text, epilog="\n\n".join(["Examples:", *lines]), **options)(
+    group.command(name, cls=_Command, help=text, epilog="\n\n".join(["Examples:", *lines, page]), **options)(
         _with_option_names(command)
     )
 
 
 def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
-    group = typer.Typer(cls=_Group, no_args_is_help=True, help=summary)
+    group = typer.Typer(cls=_Group, no_args_is_help=True, help=summary, epilog=_page_line(name))
     for own_name, command in commands.items():
-        _add(group, own_name, command)
+        _add(group, own_name, command, _page_line(name))
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
 
 
@@ -157,7 +180,7 @@ for _command in (
     serve_openenv,
 ):
     _name = _command.__name__.replace("_", "-")
-    _add(app, _name, _command, rich_help_panel=_PANEL_OF[_name])
+    _add(app, _name, _command, _page_line(_name), rich_help_panel=_PANEL_OF[_name])
 _add_group(
     "data",
     "List, download, check, export and browse the human datasets.",

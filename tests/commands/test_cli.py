@@ -195,9 +195,11 @@ def test_the_numbers_of_commands() -> None:
 
 
 @pytest.mark.parametrize(("words", "command"), list(commands()), ids=lambda value: str(value)[:40])
-def test_every_command_has_an_example(words: tuple[str, ...], command: Any) -> None:
+def test_every_command_has_an_example_and_a_page(words: tuple[str, ...], command: Any) -> None:
     examples = [line.strip() for line in command.epilog.splitlines() if "iglu-marl" in line]
     assert examples
+    page = Path(__file__).parents[2] / command.epilog.split("Page: ")[1]
+    assert f"iglu-marl {words[0]}" in page.read_text(encoding="utf-8")
     for example in examples:
         assert example.split()[1 : len(words) + 1] == list(words)
         names = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
