@@ -57,17 +57,3 @@ def test_completion_is_paid_alike_everywhere(
     _, act = steps_of(view, **options)
     done = [False] * 4 + [True]
     assert [act(action) for action in WRONG_THEN_RIGHT] == list(zip(rewards, done, strict=True))
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_saved_state_keeps_what_completion_pays(view: str) -> None:
-    env, act = steps_of(view, completion_reward=10)
-    for action in WRONG_THEN_RIGHT[:-1]:
-        act(action)
-    saved = env.get_state()
-    assert act(WRONG_THEN_RIGHT[-1]) == (12, True)
-    env.set_state(saved)
-    assert act(WRONG_THEN_RIGHT[-1]) == (12, True)
-    other, act = steps_of(view)  # what a state pays is its own, as with the other scales
-    other.set_state(saved)
-    assert act(WRONG_THEN_RIGHT[-1]) == (12, True)

@@ -45,7 +45,12 @@ def test_the_builder_learns_nothing_of_the_target(controls: str, chat: dict[str,
     games = []
     for target in targets():
         env = iglu_marl.parallel_env(
-            controls=controls, builder_can_ask=can_ask, builder_sees=BUILDER_SIGHTS, pov_size=(24, 32), **chat
+            controls=controls,
+            builder_can_ask=can_ask,
+            builder_sees=BUILDER_SIGHTS,
+            pov_size=(24, 32),
+            shaping=True,
+            **chat,
         )
         observations, infos = env.reset(
             seed=3, options={"task": Task("<Architect> Same words.", target, starting_grid=START)}

@@ -260,7 +260,7 @@ def test_what_an_agent_must_not_see_changes_nothing(part: str) -> None:
     stories: list[dict[str, list[Any]]] = []
     for played in (target, swapped):
         game = parallel_env(
-            architects=2, builders=2, chat=chat, architect_sees=sights, pov_size=(8, 8), rewards="own",
+            architects=2, builders=2, chat=chat, architect_sees=sights, pov_size=(8, 8), rewards="own", shaping=True,
             builder_sees=("pov", *PLAIN, "aim", "egocentric", "hotbar"),
             sees={"architect_0": part, "architect_1": "all", "builder_1": part},
         )  # fmt: skip
