@@ -33,7 +33,7 @@ from iglu_marl import (
     to_iglu2022_ids,
 )
 from iglu_marl.core.arguments import as_flag, as_number
-from iglu_marl.core.controls import CONTROLS, Controls
+from iglu_marl.core.controls import CONTROLS, Controls, at_rest
 from iglu_marl.core.grid import as_grid, blocks_to_grid, color_id, color_name, grid_to_blocks
 from iglu_marl.core.task import as_task
 from iglu_marl.envs import GridworldEnv
@@ -182,28 +182,6 @@ def test_messages_can_be_shown_everywhere() -> None:
 
 # ----------------------------------------------------------------------------------------------- actions
 
-NOOPS: dict[str, Any] = {
-    "walking": 0,
-    "flying": {
-        "movement": np.zeros(3, np.float32),
-        "camera": np.zeros(2, np.float32),
-        "inventory": 0,
-        "placement": 0,
-    },
-    "human-level": {
-        **dict.fromkeys(("forward", "back", "left", "right", "jump", "attack", "use", "hotbar"), 0),
-        "camera": np.zeros(2, np.float32),
-    },
-    "discrete": {
-        **dict.fromkeys(("move", "strafe", "jump", "attack", "use", "hotbar"), 0),
-        "camera": np.zeros(2, np.float32),
-    },
-    "continuous": {
-        **dict.fromkeys(("move_x", "move_y", "move_z"), 0.0),
-        **dict.fromkeys(("attack", "use", "hotbar"), 0),
-        "camera": np.zeros(2, np.float32),
-    },
-}
 NO_INTEGERS: list[Any] = [
     None,
     "1",
@@ -239,8 +217,8 @@ def bad_actions(controls: str, limit: float | None = None, can_yield: bool = Fal
     space = Controls(controls, camera_limit=limit, can_yield=can_yield).space  # type: ignore[arg-type]
     if isinstance(space, gym.spaces.Discrete):
         outside = [-1, number_of(space), 10**30, -(10**30), np.int64(99), np.array(-3)]
-        return [("action", bad) for bad in [*outside, *NO_INTEGERS, NOOPS["flying"]]]
-    noop = {**NOOPS[controls], **({"yield": 0} if can_yield else {})}
+        return [("action", bad) for bad in [*outside, *NO_INTEGERS, {"movement": 0}]]
+    noop = at_rest(space)
     bad: list[tuple[str, Any]] = [
         ("action", value) for value in (None, 0, "noop", [], {}, list(noop.items()))
     ]
