@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import warnings
 from typing import Any
 
 import gymnasium as gym
@@ -20,10 +19,6 @@ from iglu_marl.envs import VectorGame
 from iglu_marl.envs.language import LanguageGoal
 from iglu_marl.envs.wrappers import action_table, align, discretize, flatten, mask
 from iglu_marl.tasks import RandomTasks
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # of PettingZoo's own examples
-    from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 TASKS = RandomTasks(max_blocks=4, num_colors=3)
@@ -464,27 +459,6 @@ def game_of(team: str, **more: Any) -> dict[str, Any]:
     return options
 
 
-@pytest.mark.filterwarnings("ignore:unknown reset option 'options'")
-@pytest.mark.filterwarnings("ignore:(Observation|Action) space for each agent")
-@pytest.mark.filterwarnings("ignore:Agents have different observation space sizes")
-@pytest.mark.filterwarnings("ignore:Observations are different shapes")
-@pytest.mark.parametrize("team", ["1x1", *TEAMS])
-def test_pettingzoo(team: str, capsys: pytest.CaptureFixture[str]) -> None:
-    asking = game_of(team, controls="continuous", builder_can_ask=True)
-    options = game_of(team, controls="flying", max_message_length=1, max_steps=6)
-    parallel_api_test(align(discretize(iglu_marl.parallel_env(**asking))), num_cycles=20)
-    api_test(flatten(discretize(iglu_marl.env(**asking))), num_cycles=10)
-
-    def masked(make: Any) -> Any:
-        return mask(align(discretize(make(**options)), actions="discrete"))
-
-    api_test(masked(iglu_marl.env), num_cycles=20)
-    seed_test(lambda: masked(iglu_marl.raw_env), num_cycles=10)
-    parallel_api_test(masked(iglu_marl.parallel_env), num_cycles=20)
-    parallel_seed_test(lambda: masked(iglu_marl.parallel_env), num_cycles=10)
-    assert "Passed" in capsys.readouterr().out
-
-
 def numbers_only(info: dict[str, Any]) -> bool:
     return all(np.asarray(value).dtype.kind in "biuf" for value in info.values())
 
@@ -624,13 +598,6 @@ def test_copies_step_alike() -> None:
         twin = make(env)
         for number in (0, 3, 7, 1):
             assert frozen(env.step(number)) == frozen(twin.step(number))
-        game = mask(
-            align(discretize(iglu_marl.parallel_env(**SYMBOL, controls="flying")), actions="discrete")
-        )
-        aligned_story(game, 1, 5)
-        other = make(game)
-        actions = {ARCHITECT: 2, BUILDER: 3}
-        assert frozen(game.step(actions)) == frozen(other.step(actions))
         games = mask(align(discretize(VectorGame(2, **SYMBOL, controls="flying")), actions="discrete"))
         games.reset(seed=1)
         others = make(games)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import os
-import pickle
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from probing import Player, frozen
+from probing import TEAM, Player, frozen
 from team_referee import TeamReferee
 
 import iglu_marl
@@ -32,19 +29,6 @@ from iglu_marl.game.team import SHARED
 from iglu_marl.language.goals import GoalSpace, GoalTasks
 from iglu_marl.tasks import RandomTasks
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # of PettingZoo's own examples
-    from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test, state_test
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:" + message)
-    for message in (
-        "Observation is not a NumPy array",
-        "(Observation|Action) space for each agent probably should be",
-        "Agents have different observation space sizes",
-        "unknown reset option 'options'",
-    )
-]
 STEPS = int(os.environ.get("IGLU_MARL_TEAM_STEPS", "9000"))  # of the referee, over all team sizes
 PLAIN = ("inventory", "compass", "dialog", "pose", "grid")
 NORTH, SOUTH = (0.0, 0.0, 1.0, 0.0, -60.0), (0.0, 0.0, -3.0, 180.0, -60.0)  # both aim at the same cell
@@ -440,48 +424,8 @@ def test_each_sees_where_the_others_are() -> None:
 # --- contracts -------------------------------------------------------------------------------------------------
 
 
-def team_options(architects: int, builders: int, **more: Any) -> dict[str, Any]:
-    sides = ("side:north", "half:east", "layers:0-2", "color:red")
-    return {
-        "architects": architects, "builders": builders, "turn_steps": 3, "max_steps": 20, "builder_sees": PLAIN,
-        "sees": {f"architect_{k}": sides[k] for k in range(architects)} | {"builder_0": "all"},
-        "hearers": {"architect_0": "builder_0"}, "inventories": {"builder_0": {"red": 5}}, **more,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("architects", "builders"), [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (4, 4)])
-def test_pettingzoo(architects: int, builders: int, capsys: pytest.CaptureFixture[str]) -> None:
-    chat: Any = ("text", "tokens")[(architects + builders) % 2]
-    options = team_options(architects, builders, chat=chat, builder_can_ask=builders % 2 == 0)
-    together = GameConfig(**options)
-    api_test(env(**options), num_cycles=20)
-    api_test(raw_env(architects=architects, builders=builders), num_cycles=5)
-    parallel_api_test(parallel_env(together), num_cycles=20)
-    seed_test(lambda: env(**options), num_cycles=10)
-    parallel_seed_test(lambda: parallel_env(together), num_cycles=10)
-    state_test(env(**options), parallel_env(together), num_cycles=5)
-    assert "Passed" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("make", [raw_env, parallel_env])
-def test_a_state_is_restored_within_a_turn(make: Any) -> None:
-    """Also by copies and pickles, and in another environment."""
-    config = GameConfig(**team_options(3, 3, builder_can_ask=True))
-    made = make(config)
-    made.reset(seed=5)
-    Player(made, 1).moves(made, 12 if make is raw_env else 4)
-    state, copies = made.get_state(), [copy.deepcopy(made), pickle.loads(pickle.dumps(made))]  # noqa: S301
-    fresh = make(config)
-    fresh.set_state(state)
-    expected = Player(made, 2).moves(made, 90)
-    for other in (*copies, fresh):
-        assert Player(other, 2).moves(other, 90) == expected
-    made.set_state(state)
-    assert Player(made, 2).moves(made, 90) == expected
-
-
 def test_a_state_of_another_team_is_refused() -> None:
-    configs = [GameConfig(**team_options(2, builders)) for builders in (3, 2)]
+    configs = [GameConfig(**{**TEAM, "builders": builders}) for builders in (3, 2)]
     made, smaller = map(parallel_env, configs)
     for game in (made, smaller):
         game.reset(seed=5)
