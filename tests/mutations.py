@@ -2,10 +2,9 @@
 
     python tests/mutations.py draw LIST --seed 3 --count 30   # into a new list; needs `pip install cosmic-ray`
     python tests/mutations.py run LIST                        # those without an outcome
-    python tests/mutations.py locate LIST                     # find entries whose code moved; name those lost
 
 Lists are in `tests/mutations/`. An entry has the lines before and after, with as many lines above the edit as make it
-unique: it is found again wherever these are. `outcome` is noticed, unnoticed or, given by a person with a `reason`,
+unique. `outcome` is noticed, unnoticed or, given by a person with a `reason`,
 equivalent: the edit changes nothing that anybody could see.
 
 The quick tests of the sub-package run first, then the slow ones, golden traces and contracts among them. A test counts
@@ -226,7 +225,7 @@ def run(path: Path) -> None:
     changes: list[Entry] = json.loads(path.read_text("utf-8"))
     left = [change for change in changes if change.get("outcome") not in ("noticed", "equivalent")]
     if lost := [change["file"] for change in left if not found(change)]:
-        raise SystemExit(f"{len(lost)} entries are not found, in {', '.join(lost)}: see `locate`")
+        raise SystemExit(f"{len(lost)} entries are not found, in {', '.join(lost)}")
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
         for marks, before in (("not slow", None), ("slow", "not slow")):
@@ -240,18 +239,6 @@ def run(path: Path) -> None:
                 print(f"{change['outcome']:9} {time.monotonic() - begun:4.0f} s {change['file']}", flush=True)
 
 
-def locate(path: Path) -> None:
-    """Give entries whose text is elsewhere now, once, their new file; print those lost."""
-    changes: list[Entry] = json.loads(path.read_text("utf-8"))
-    texts = sources()
-    for change in changes:
-        if not found(change):
-            files = [file for file, text in texts.items() if text.count(change["old"]) == 1]
-            print(f"{change['file']}: {' or '.join(files) or 'lost'}: {change['old'].strip()}")
-            change["file"] = files[0] if len(files) == 1 else change["file"]
-    write(path, changes)
-
-
 def write(path: Path, changes: list[Entry]) -> None:
     """Write a list."""
     path.write_text(json.dumps(changes, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -262,17 +249,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("draw", "run", "locate"))
+    parser.add_argument("command", choices=("draw", "run"))
     parser.add_argument("list", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=30)
     given = parser.parse_args()
     if given.command == "draw":
         write(given.list, draw(given.seed, given.count))
-    elif given.command == "run":
-        run(given.list)
     else:
-        locate(given.list)
+        run(given.list)
     outcomes = Counter(
         change.get("outcome", "to run") for change in json.loads(given.list.read_text("utf-8"))
     )

@@ -17,8 +17,6 @@ from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs.language import LanguageGoal, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
-from iglu_marl.language.scene.graph import Scene
-from iglu_marl.language.scene.program import Program
 
 LOOK_DOWN = (0, 0, 0, 0, -60)  # at the ground in front, to the north
 RED, PLACE, BREAK = 11, 17, 16
@@ -544,14 +542,3 @@ def test_without_a_goal_there_is_none() -> None:
     env.reset(seed=0)
     assert env.observe("architect_0")["goal"] == env.observe("architect_0")["goal_program"] == ""
     assert env.episode.objective is None
-
-
-def test_the_scene_of_the_environment_is_a_copy() -> None:
-    env = empty()
-    scene = env.scene
-    assert isinstance(scene, Scene)
-    env.step(RED)
-    env.step(PLACE)
-    assert len(scene) == 0
-    assert len(env.scene) == 1
-    assert env.goal.program == Program.parse("exist(filter_color(filter_shape(scene(),block),red))")

@@ -120,15 +120,6 @@ def test_an_option_without_effect_raises(make: Any, options: dict[str, Any], nam
         make(**options)
 
 
-def test_the_error_says_what_to_use() -> None:
-    with pytest.raises(ConfigError) as caught:
-        gym.make(VECTOR, turn_steps=3)
-    assert str(caught.value) == (
-        "turn_steps is 3, expected no such option in IGLUGridworldVector-v0 with a recorded dialogue: it has no effect "
-        "there; use architect=…, a live architect, or iglu_marl.env"
-    )
-
-
 KEYS = {"pose": "agentPos", "dialog": "dialog"}
 
 

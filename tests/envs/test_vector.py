@@ -211,14 +211,6 @@ def test_copied_observations_share_no_memory() -> None:
     assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
 
 
-def test_without_copies_the_same_arrays_come_back() -> None:
-    env = make("IGLUSilentBuilder-v0", 3, copy=False)
-    first, _ = env.reset(seed=0)
-    second, rewards, *_ = env.step(env.action_space.sample())
-    assert all(np.shares_memory(first[key], second[key]) for key in ("pov", "grid", "inventory", "agentPos"))
-    assert env.step(env.action_space.sample())[1] is rewards
-
-
 def test_a_renderer_of_your_own_draws_many_at_once() -> None:
     class Plain:
         calls: list[int] = []  # noqa: RUF012 (of the test)

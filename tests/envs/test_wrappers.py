@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -589,17 +588,3 @@ def test_masks_of_a_team() -> None:
         acts = {agent: int(rng.choice([1, 2, 3, 7, 13, 15, 16, 17])) for agent in builders}
         infos = env.step({**silence, **acts})[4]
     assert len(masked) > 3
-
-
-def test_copies_step_alike() -> None:
-    for make in (copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))):  # noqa: S301 (our own bytes)
-        env = mask(discretize(flatten(lone(action_space="flying", chat="tokens", dialog_length=5))))
-        played(env, 10)
-        twin = make(env)
-        for number in (0, 3, 7, 1):
-            assert frozen(env.step(number)) == frozen(twin.step(number))
-        games = mask(align(discretize(VectorGame(2, **SYMBOL, controls="flying")), actions="discrete"))
-        games.reset(seed=1)
-        others = make(games)
-        moves = {agent: np.array([1, 2]) for agent in games.agents}
-        assert frozen(games.step(moves)) == frozen(others.step(moves))

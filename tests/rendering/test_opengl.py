@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import subprocess
@@ -16,7 +15,7 @@ from functools import partial
 import numpy as np
 import pytest
 from requirements import ROOT, require
-from witness import check_golden_frames, compare, heap, many_scenes, random_grid
+from witness import compare, heap, many_scenes, random_grid
 
 import iglu_marl
 from iglu_marl import GameConfig
@@ -124,12 +123,6 @@ def test_the_seams_of_round_coordinates(description):
         seams += odd.sum()
     assert seams >= 10
     eyes.close()
-
-
-@pytest.mark.parametrize("size", [64, 256])
-def test_golden_frames(description, shared, size):
-    with contextlib.closing(OpenGLRenderer()) as eyes:
-        check_golden_frames(shared, size, eyes)
 
 
 # --- the Renderer protocol -------------------------------------------------------------------------------------
