@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from worlds import Block, world_with
+from worlds import Block, replays, world_with
 
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import Controls
@@ -13,7 +13,6 @@ from iglu_marl.core.kernels.ray import gaze
 from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
-from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import Problem
 from iglu_marl.planning.raycast import blocked_by_body, cast_rays
 from iglu_marl.planning.simulation import Simulation

@@ -222,8 +222,8 @@ def score_bar(score: float, goal: float, done: bool, u: float) -> Image.Image:
 
 
 @kept(64)
-def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool = True) -> Image.Image:
-    """Draw the text line, scrolled to the cursor; `prompt` stands dim in an empty one."""
+def entry(text: str, cursor: int, wide: int, u: float, caret: bool = True) -> Image.Image:
+    """Draw the text line, scrolled to the cursor."""
     high, pad, pixels, line = 38 * u, 13 * u, round(16 * u), max(1, round(1.6 * u))
     picture, draw = _plate((wide, high), 9 * u, 0.9)
     draw.rounded_rectangle(
@@ -233,10 +233,7 @@ def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool 
     inner, pen = _blank((room, high))
     before = width(text[:cursor], pixels)
     shift = min(0.0, room - 3 * u - before)
-    if text:
-        draw_text(pen, (shift, high / 2), text, pixels, TEXT)
-    else:
-        draw_text(pen, (6 * u, high / 2), prompt, pixels, DIM)
+    draw_text(pen, (shift, high / 2), text, pixels, TEXT)
     if caret:
         x = round(before + shift + u)
         pen.rectangle((x, high * 0.24, x + line - 1, high * 0.76), fill=colors.ACCENT)
