@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from evaluated_agents import Silent
 from probing import IDS
 
 import iglu_marl
@@ -35,19 +36,6 @@ NEEDS: dict[str, dict[str, Any]] = {
     "vocabulary": {"chat": "tokens"}, "egocentric_radius": {"builder_sees": ("egocentric",)},
     "shaping_scale": {"shaping": True}, "pov_size": {"builder_sees": ("pov",)}, "renderer": {"builder_sees": ("pov",)},
 }  # fmt: skip
-
-
-class Silent:
-    """A live architect of any game."""
-
-    def reset(self, role: Any, seed: int | None) -> None:
-        pass
-
-    def act(self, observation: Any) -> str:
-        return ""
-
-    def close(self) -> None:
-        pass
 
 
 LIVE = {"architect": Silent()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from collections.abc import Callable
 from dataclasses import fields
@@ -27,9 +26,6 @@ from iglu_marl import (
     TaskError,
     Worlds,
     from_iglu2022_ids,
-    parallel_env,
-    play,
-    raw_env,
     to_iglu2022_ids,
 )
 from iglu_marl.core.arguments import as_flag, as_number
@@ -662,28 +658,3 @@ def test_config(field: str) -> None:
 )
 def test_keyword_arguments_of_one_agent(name: str, options: dict[str, Any]) -> None:
     refuses(lambda: gym.make(name, **options), AgentError if "architect" in options else ConfigError)
-
-
-# -------------------------------------------------------------------------------------------------- play
-
-
-class Silent:
-    def reset(self, role: Any, seed: int | None) -> None:
-        self.role = role
-
-    def act(self, observation: Any) -> Any:
-        return "" if self.role == "architect" else 18
-
-    def close(self) -> None: ...
-
-
-def test_play() -> None:
-    game = raw_env(max_steps=3)
-    one = Silent()
-    for agents in ({}, {"architect": one}, {"builder": one}, {"judge": one}, one, 5, {"builder": 5}):
-        refuses(lambda agents=agents: play(game, agents), AgentError)
-    trajectory = play(game, {"architect": Silent(), "builder_0": Silent()}, seed=1)
-    assert trajectory.truncated
-    parallel = parallel_env(max_steps=3)
-    refuses(lambda: play(parallel, {"architect": Silent()}), AgentError)
-    play(copy.deepcopy(parallel), {"architect": Silent(), "builder": Silent()}, seed=1)
