@@ -101,6 +101,10 @@ def main(steps: int = 12, generations: int = 8) -> None:
     """Train, and print the mean rewards. generations: times that the game of a step is played."""
     network, tokenizer = tiny()
     show_calls(network, tokenizer)
+
+    def environment() -> Any:
+        return BuilderEnvironment(tasks=TASKS)
+
     config = GRPOConfig(
         output_dir=tempfile.mkdtemp(), max_steps=steps, learning_rate=1e-3, beta=0.0,
         per_device_train_batch_size=generations, num_generations=generations,
@@ -109,7 +113,7 @@ def main(steps: int = 12, generations: int = 8) -> None:
         use_cpu=not torch.cuda.is_available(), disable_tqdm=True,
     )  # fmt: skip
     trainer = GRPOTrainer(
-        model=network, processing_class=tokenizer, args=config, environment_factory=lambda: BuilderEnvironment(tasks=TASKS),
+        model=network, processing_class=tokenizer, args=config, environment_factory=environment,
         train_dataset=Dataset.from_list(rows(range(1000))),
     )  # fmt: skip
     begun = time.perf_counter()
