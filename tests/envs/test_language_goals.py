@@ -12,7 +12,7 @@ import reference_evaluator as witness
 from gymnasium.utils.env_checker import check_env
 
 import iglu_marl
-from iglu_marl import ActionError, ConfigError, LanguageError, StateError, Task
+from iglu_marl import ConfigError, LanguageError, StateError, Task
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs.language import LanguageGoal, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
@@ -324,34 +324,6 @@ def test_systematic_generalization_keeps_combinations_from_training() -> None:
     test = make(goals=env.held_out_goals)
     test.reset(seed=0)
     assert test.goal in held
-
-
-def test_acting_on_a_cell_directly() -> None:
-    env = make(scenes="empty", controls="cells", terminate_on_success=False)
-    env.reset(seed=0, options={"goal": "There is a red block on a blue block."})
-    red, blue = 6, 1
-    for action, event, paid in (
-        ((0, 2, 3, blue), "placed", 0.0),
-        ((1, 2, 3, red), "placed", 1.0),
-        ((1, 2, 3, 2), "placed", 0.0),  # in place of the red one
-        ((1, 2, 3, red), "placed", 1.0),
-        ((0, 2, 3, 0), "removed", 0.0),
-        ((5, 5, 8, red), "place: nothing in reach", 0.0),  # in the air
-        ((8, 9, 9, 0), "remove: nothing in reach", 0.0),
-        ((0, 5, 5, red), "place: builder in the way", 0.0),
-        ((1, 2, 3, red), "nothing", 0.0),
-    ):
-        pose = env.episode.worlds.pose[0].copy()
-        _, reward, _, _, info = env.step(np.array(action))
-        assert (info["event"], reward) == (event, paid)
-        assert (env.episode.worlds.pose[0, [0, 2, 3, 4]] == pose[[0, 2, 3, 4]]).all()
-    grid = np.zeros((9, 11, 11), np.int8)
-    grid[1, 2, 3] = red
-    assert (env.episode.worlds.grid[0] == grid).all()
-    for wrong in (3, (0, 0, 0), (9, 0, 0, 1), (0, 0, 0, 7), (0, 0, 0, -1), (0.0, 0.0, 0.0, 1.0), "red"):
-        with pytest.raises(ActionError, match=r"four integers \(y, x, z, color\) below \(9, 11, 11, 7\)"):
-            env.step(wrong)
-    assert (env.episode.worlds.grid[0] == grid).all()
 
 
 # ------------------------------------------------------------------------------------------------- as a GoalEnv

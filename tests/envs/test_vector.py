@@ -110,53 +110,40 @@ def test_is_single_environments_side_by_side(name: str, mode: str, options: dict
     assert ours.action_space == theirs.action_space
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {
-            "compat": "iglu2022",
-            "target_in_obs": True,
-            "tasks": [Task("", [(0, -1, 0, 2)]), Task("", [(1, -1, 0, 6)])],
-        },
-        {"chat": "tokens", "dialog_length": 40, "tasks": BundledTasks()},
-        {"completion": "cover", "shifts": "inside", "tasks": BundledTasks(mode="structures")},
-        {"size_reward": True, "step_cost": 0.25, "tasks": Task("one", [(0, -1, -1, 1)])},
-        {"sparse_reward": True, "step_cost": 0.25, "tasks": Task("one", [(0, -1, -1, 1)])},
-        {"action_space": "walking", "discretize": False},
-        {"builder_sees": ("aim", "egocentric"), "target_egocentric": True, "action_space": "flying"},
-        {"builder_sees": ("egocentric",), "egocentric_radius": 2, "compat": "iglu2022"},
-        {
-            "builder_sees": ("wrong_cells",),
-            "target_in_obs": True,
-            "compat": "iglu2022",
-            "shaping": True,
-            "shaping_scale": Schedule(((0, 1), (40, 0.5))),
-        },
-        {"action_space": "cells-in-reach", "builder_sees": ("grid",)},
-        {"tasks": lambda rng: FEW.sample(rng)},
-        {"wrong_scale": Schedule(((0, 0), (40, 3))), "tasks": ONE_AHEAD, "action_space": "human-level"},
-        {"tasks": SpawnPoses(FEW, pitch_deg=(-60, 0))},
-        {"tasks": [Task("", [(0, -1, 0, 1)], pose=(x, 0, x, 90, -45)) for x in range(3)]},
-        {"tasks": CustomTasks([("a", [(0, -1, 0, 1)]), ("b", [(0, -1, -1, 1), (2, -1, 0, 3)])])},
-    ],
-    ids=[
-        "iglu2022",
-        "tokens",
-        "cover",
-        "size",
-        "sparse",
-        "keys",
-        "sights",
-        "near",
-        "shaped",
-        "cells",
-        "function",
-        "schedule",
-        "poses",
-        "fixed poses",
-        "custom",
-    ],
-)
+OPTIONS: dict[str, dict[str, Any]] = {
+    "iglu2022": {
+        "compat": "iglu2022",
+        "target_in_obs": True,
+        "tasks": [Task("", [(0, -1, 0, 2)]), Task("", [(1, -1, 0, 6)])],
+    },
+    "tokens": {"chat": "tokens", "dialog_length": 40, "tasks": BundledTasks()},
+    "cover": {"completion": "cover", "shifts": "inside", "tasks": BundledTasks(mode="structures")},
+    "size": {"size_reward": True, "step_cost": 0.25, "tasks": Task("one", [(0, -1, -1, 1)])},
+    "sparse": {"sparse_reward": True, "step_cost": 0.25, "tasks": Task("one", [(0, -1, -1, 1)])},
+    "keys": {"action_space": "walking", "discretize": False},
+    "sights": {"builder_sees": ("aim", "egocentric"), "target_egocentric": True, "action_space": "flying"},
+    "near": {"builder_sees": ("egocentric",), "egocentric_radius": 2, "compat": "iglu2022"},
+    "shaped": {
+        "builder_sees": ("wrong_cells",),
+        "target_in_obs": True,
+        "compat": "iglu2022",
+        "shaping": True,
+        "shaping_scale": Schedule(((0, 1), (40, 0.5))),
+    },
+    "cells": {"action_space": "cells-in-reach", "builder_sees": ("grid",)},
+    "function": {"tasks": lambda rng: FEW.sample(rng)},
+    "schedule": {
+        "wrong_scale": Schedule(((0, 0), (40, 3))),
+        "tasks": ONE_AHEAD,
+        "action_space": "human-level",
+    },
+    "poses": {"tasks": SpawnPoses(FEW, pitch_deg=(-60, 0))},
+    "fixed poses": {"tasks": [Task("", [(0, -1, 0, 1)], pose=(x, 0, x, 90, -45)) for x in range(3)]},
+    "custom": {"tasks": CustomTasks([("a", [(0, -1, 0, 1)]), ("b", [(0, -1, -1, 1), (2, -1, 0, 3)])])},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_options(options: dict[str, Any]) -> None:
     mode = AutoresetMode.SAME_STEP if "tasks" in options else AutoresetMode.NEXT_STEP
     ours = make(count=4, autoreset_mode=mode, info_keys=INFO_KEYS, **options)

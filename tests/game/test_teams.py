@@ -330,7 +330,6 @@ def test_only_the_hearers_of_an_agent_read_its_messages(chat: Any) -> None:
     )
     game.reset(seed=1)
     codec = game.episode.chat.codec if chat == "tokens" else None
-    word = {name: name for name in ("red", "blue", "green", "orange")}
 
     def said(text: str) -> Any:
         if codec is None:
@@ -341,10 +340,10 @@ def test_only_the_hearers_of_an_agent_read_its_messages(chat: Any) -> None:
     build = {"act": 0}
     seen, *_ = game.step(
         {
-            "architect_0": said(word["red"]),
-            "architect_1": said(word["blue"]),
-            "builder_0": {**build, "say": said(word["green"])},
-            "builder_1": {**build, "say": said(word["orange"])},
+            "architect_0": said("red"),
+            "architect_1": said("blue"),
+            "builder_0": {**build, "say": said("green")},
+            "builder_1": {**build, "say": said("orange")},
         }
     )
     heard = {}
