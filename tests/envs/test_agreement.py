@@ -43,6 +43,7 @@ def steps_of(view: str, **options: Any) -> tuple[Any, Any]:
     ("options", "rewards"),
     [
         ({}, [0, -1, 1, 0, 2]),
+        ({"right_scale": 5, "wrong_scale": 0.25, "step_cost": 0.125}, [-0.125, -0.375, 0.125, -0.125, 4.875]),
         ({"completion_reward": 10}, [0, -1, 1, 0, 12]),
         ({"completion_reward": 10, "size_reward": True}, [0, 0, 0, 0, 11]),
         ({"completion_reward": 0.5, "step_cost": 0.25}, [-0.25, -1.25, 0.75, -0.25, 2.25]),

@@ -378,30 +378,6 @@ def test_inventories_by_builder() -> None:
     ]  # fmt: skip
 
 
-def test_each_sees_the_others_as_figures() -> None:
-    wall = [(x, y, 0, 6) for x in (-1, 0, 1) for y in (-1, 0, 1)]
-    shirt = (0, 170, 160)
-
-    def figures(
-        poses: list[tuple[float, ...]], blocks: list[tuple[int, ...]], builders: int = 2
-    ) -> list[int]:
-        task = Task("", [(5, -1, 5, 1)], starting_grid=blocks)
-        game = parallel_env(builders=builders, builder_sees=("pov",), pov_size=(64, 64), tasks=task)
-        seen, _ = game.reset(seed=1, options={"pose": poses})
-        pictures = [seen[agent]["pov"].astype(int) for agent in game.possible_agents[1:]]
-        return [int((np.abs(pov - shirt).max(axis=2) <= 60).sum()) for pov in pictures]
-
-    facing = [(0.0, 0.0, 3.0, 0.0, 0.0), (0.0, 0.0, -3.0, 180.0, 0.0)]
-    assert min(figures(facing, [])) > 2
-    assert figures(facing, wall) == [0, 0]
-    back_to_back = [(*pose[:3], 180.0 - pose[3], 0.0) for pose in facing]
-    assert figures(back_to_back, []) == [0, 0]
-    assert figures([facing[0], (*facing[0][:3], 90.0, 0.0)], []) == [0, 0]  # one stands in the other
-    near, far = (0.0, 0.0, 1.0, 0.0, 0.0), facing[1]
-    counts = figures([facing[0], near, far], [], builders=3)
-    assert counts[0] == figures([facing[0], near], [])[0] > counts[1] > 0
-
-
 def test_each_sees_where_the_others_are() -> None:
     game = parallel_env(builders=3, builder_sees=PLAIN)
     poses = [(0, 0, 1, 10, -45), (2, 0, 1, 20, -45), (3, 0, 1, 30, -45)]
