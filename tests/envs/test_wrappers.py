@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -358,6 +359,19 @@ def test_one_number_each() -> None:
 # -------------------------------------------------------------------------------------------------------------- masks
 
 
+def with_effect(env: Any, play: Callable[[int], Any], count: int) -> np.ndarray:
+    """Which of `count` actions lead elsewhere than doing nothing (0), now or while time passes."""
+    state, stories = env.unwrapped.get_state(), []
+    for number in range(count):
+        env.unwrapped.set_state(state)
+        shown = [play(number), *(play(0) for _ in range(3))]
+        worlds = env.unwrapped.episode.worlds
+        body = [getattr(worlds, name).copy() for name in ("active", "pose", "speed", "slices")]
+        stories.append(frozen([shown, body]))
+    env.unwrapped.set_state(state)
+    return np.array([story != stories[0] for story in stories])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("controls", CONTROLS)
 def test_a_masked_action_changes_nothing_and_others_do(controls: str) -> None:
@@ -365,27 +379,14 @@ def test_a_masked_action_changes_nothing_and_others_do(controls: str) -> None:
     env = mask(
         discretize(lone(action_space=controls, max_steps=None, tasks=Task("", [(5, 7, 5, 1), (5, 6, 5, 2)])))
     )
-    numbers = np.arange(env.action_space.n)
-    rng, masked = np.random.default_rng(2), set()
+    rng, masked, count = np.random.default_rng(2), set(), int(env.action_space.n)
     _, info = env.reset(seed=0, options={"pose": (0, -0.25, 0, 0, -40)})
-
-    def after(number: int) -> Any:
-        env.unwrapped.set_state(state)
-        shown = [env.step(number)[0], *(env.step(0)[0] for _ in range(3))]
-        world = env.unwrapped.episode.worlds
-        return frozen(
-            [shown, world.active.copy(), world.pose.copy(), world.speed.copy(), world.slices.copy()]
-        )
-
     for _ in range(40):
-        state = env.unwrapped.get_state()
-        stories = [after(number) for number in numbers]
-        changes = np.array([story != stories[0] for story in stories])
+        changes = with_effect(env, lambda number: env.step(number)[0], count)
         np.testing.assert_array_equal(info["action_mask"][1:], changes[1:])
         assert info["action_mask"][0] == 1
-        masked |= set(numbers[info["action_mask"] == 0].tolist())
-        env.unwrapped.set_state(state)
-        info = env.step(int(rng.choice(numbers)))[4]
+        masked |= set(np.flatnonzero(info["action_mask"] == 0).tolist())
+        info = env.step(int(rng.integers(count)))[4]
     assert masked
 
 
@@ -563,28 +564,16 @@ def test_masks_of_a_team() -> None:
     }
     env = mask(iglu_marl.parallel_env(**options))
     _, infos = env.reset(seed=0, options={"pose": poses})
-    builders, silence = ("builder_0", "builder_1", "builder_2"), {ARCHITECT: np.zeros(2, int)}
-
-    def after(agent: str, number: int) -> Any:
-        env.unwrapped.set_state(state)
-        story = [env.step({**silence, **dict.fromkeys(builders, 0), agent: number})[0]]
-        story += [env.step({**silence, **dict.fromkeys(builders, 0)})[0] for _ in range(2)]
-        worlds = env.unwrapped.episode.worlds
-        return frozen(
-            [story, worlds.active.copy(), worlds.pose.copy(), worlds.speed.copy(), worlds.slices.copy()]
-        )
-
+    builders = ("builder_0", "builder_1", "builder_2")
+    still = {ARCHITECT: np.zeros(2, int), **dict.fromkeys(builders, 0)}
     rng, masked = np.random.default_rng(2), set()
     assert infos["builder_0"]["action_mask"][17] == 0, "builder_1 stands there"
     assert infos["builder_1"]["action_mask"][17] == 0, "builder_0 stands there"
     for _ in range(12):
-        state = env.unwrapped.get_state()
         for agent in builders:
-            stories = [after(agent, number) for number in range(19)]
-            changes = np.array([story != stories[0] for story in stories])
+            changes = with_effect(env, lambda number, agent=agent: env.step({**still, agent: number})[0], 19)
             np.testing.assert_array_equal(infos[agent]["action_mask"][1:], changes[1:])
             masked |= set(np.flatnonzero(~changes[1:]).tolist())
-        env.unwrapped.set_state(state)
         acts = {agent: int(rng.choice([1, 2, 3, 7, 13, 15, 16, 17])) for agent in builders}
-        infos = env.step({**silence, **acts})[4]
+        infos = env.step({**still, **acts})[4]
     assert len(masked) > 3
