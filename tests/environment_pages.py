@@ -89,57 +89,6 @@ def effect_rows() -> Rows:
     ]
 
 
-# One meaning for each key, on whatever page.
-MEANINGS = {
-    "achieved_goal": "the goals that hold now, multi-hot",
-    "agentPos": "x, y, z of the eye in cells; pitch, yaw in degrees",
-    "aim": "the cell in the line of sight, the cell to place in, and the distance",
-    "blocks": "a row x, y, z, colour per block, padded with zeros",
-    "chat": "the dialogue so far",
-    "compass": "yaw in degrees; 0 is north",
-    "desired_goal": "the goals to reach, multi-hot",
-    "dialog": "the dialogue so far",
-    "egocentric": "colours of the cells around the builder, in its frame",
-    "goal": "the statement to make true",
-    "goal_program": "the goal as a program",
-    "grid": "the build: colour of each cell, [y, x, z]",
-    "grid_view": "a picture of the build",
-    "hotbar": "the selected colour, 1..6",
-    "inventory": "number of blocks left, by colour",
-    "pov": "the builder's view",
-    "target_egocentric": "the target around the builder, aligned as in the score",
-    "target_grid": "the target: colour of each cell, [y, x, z]",
-    "target_view": "a picture of the target",
-    "wrong_cells": "the next cells in which build and target differ, in the builder's frame",
-}
-
-
-# One meaning for each argument.
-ARGUMENTS = {
-    "action_space": "action encoding, an older name of `controls`",
-    "architect": "an agent instead of the recorded dialogue",
-    "compat": "profile of [an older tool](../environments.md#profiles-of-older-tools)",
-    "config": "a `GameConfig`; keyword arguments take precedence",
-    "default_sees": "`builder_sees`, if it is not given",
-    "describe": "kinds of descriptions: statements, questions",
-    "description_num": "number of descriptions per scene",
-    "discretize": "False turns `walking` into keys and a camera of ±5°",
-    "goal_in_obs": "form of the observed goal: text, tokens, multi-hot, or None",
-    "goals": "`GoalSpace` of the goals; None: `statement_goals()`",
-    "num_object": "number of things in a world",
-    "obs_type": "blocks and pose, blocks as a set, or a picture",
-    "render": "True adds `pov`, False leaves it out",
-    "render_size": "height and width of `pov`",
-    "scenes": 'source of the worlds: None, "empty", a task source',
-    "systematic_generalization": "sample goals of the training split only",
-    "target_egocentric": "adds `target_egocentric`",
-    "target_in_obs": "adds `target_grid`",
-    "terminate_on_success": "whether an episode ends when its goal holds",
-    "variable_scene_content": "`reset` samples other things",
-    "vector_state": "True adds `pose` and `grid`, False leaves them out",
-}
-
-
 class Environment(NamedTuple):
     """One of the environments that have a page."""
 
@@ -219,7 +168,7 @@ def spelled_action(space: gym.Space[Any]) -> str:
 
 
 def observations(environment: Environment) -> Rows:
-    """Key, space, when it is there, meaning."""
+    """Key, space, when it is there; meanings are written by hand."""
     if _of_two(environment):
         return [
             [
@@ -227,7 +176,6 @@ def observations(environment: Environment) -> Rows:
                 cell(space),
                 role,
                 cell(name) + (", by default" if shown else ""),
-                MEANINGS[key],
             ]
             for role, field, names in (
                 ("architect", "architect_sees", ARCHITECT_SIGHTS),
@@ -241,33 +189,30 @@ def observations(environment: Environment) -> Rows:
                 cell(key),
                 cell(space),
                 when if when == "always" else " or ".join(map(cell, when.split(" or "))),
-                MEANINGS[key],
             ]
             for key, when, space in observation_rows()
         ]
     own = environment.make().observation_space
-    rows = [
-        [cell(key), cell(spelled(space)), "by default", MEANINGS[key]] for key, space in own.spaces.items()
-    ]
+    rows = [[cell(key), cell(spelled(space)), "by default"] for key, space in own.spaces.items()]
     flags = [
         name for name, one in inspect.signature(environment.maker).parameters.items() if one.default is False
     ]
     for flag in (name for name in flags if name not in _fields()):
         more = environment.make(**{flag: True}).observation_space
         rows += [
-            [cell(key), cell(spelled(more[key])), cell(f"{flag}=True"), MEANINGS[key]]
+            [cell(key), cell(spelled(more[key])), cell(f"{flag}=True")]
             for key in more.spaces
             if key not in own.spaces
         ]
     for name in BUILDER_SIGHTS:
         ((key, space),) = environment.make(builder_sees=(name,)).observation_space.spaces.items()
         if key not in own.spaces:
-            rows.append([cell(key), cell(spelled(space)), cell(f'"{name}" in builder_sees'), MEANINGS[key]])
+            rows.append([cell(key), cell(spelled(space)), cell(f'"{name}" in builder_sees')])
     if "target_in_obs" in flags:
         key = "wrong_cells"
         space = environment.make(builder_sees=(key,), target_in_obs=True).observation_space[key]
         when = cell(f'"{key}" in builder_sees') + ", with " + cell("target_in_obs=True")
-        rows.append([cell(key), cell(spelled(space)), when, MEANINGS[key]])
+        rows.append([cell(key), cell(spelled(space)), when])
     return rows
 
 
@@ -286,7 +231,7 @@ def _fields() -> set[str]:
 
 
 def arguments(environment: Environment) -> Rows:
-    """Those besides the fields of `GameConfig`, with their defaults and meanings."""
+    """Those besides the fields of `GameConfig`, with their defaults."""
     config = environment.make().unwrapped.config
     id_ = environment.made_by.split('"')[1] if '"' in environment.made_by else ""
     given = {
@@ -295,7 +240,7 @@ def arguments(environment: Environment) -> Rows:
         "render_size": config.pov_size,
     }
     return [
-        [cell(name), cell(repr(given.get(name, one.default))), ARGUMENTS[name]]
+        [cell(name), cell(repr(given.get(name, one.default)))]
         for name, one in inspect.signature(environment.maker).parameters.items()
         if name not in _fields() and name != "visual"  # which the ids choose
     ]

@@ -25,6 +25,13 @@ class Silent:
         pass
 
 
+class Still(Silent):
+    """Does nothing."""
+
+    def act(self, observation: Any) -> Any:
+        return 0
+
+
 class Broken(Silent):
     """Says one thing, then raises."""
 

@@ -2,14 +2,13 @@
 
     python tests/mutations.py draw LIST --seed 3 --count 30   # into a new list; needs `pip install cosmic-ray`
     python tests/mutations.py run LIST                        # those without an outcome
-    python tests/mutations.py locate LIST                     # find entries whose code moved; name those lost
 
 Lists are in `tests/mutations/`. An entry has the lines before and after, with as many lines above the edit as make it
-unique: it is found again wherever these are. `outcome` is noticed, unnoticed or, given by a person with a `reason`,
-equivalent: the edit changes nothing that anybody could see.
+unique. `outcome` is noticed, unnoticed or, given by a person with a `reason`, equivalent: the edit changes nothing that
+anybody could see.
 
-The quick tests of the sub-package run first, then the slow ones, golden traces and contracts among them. A test counts
-if it fails with the edit and passes without it; where the time is over, only if it hangs by itself, too.
+The quick tests of the sub-package run first, then the slow ones, golden traces and contracts among them. All of them
+pass without an edit. Where the time is over, the entry is `unfinished`: a person looks whether the edit hangs.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -31,18 +29,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from iglu_marl.core.jit import cache_folder
-
 ROOT = Path(__file__).resolve().parents[1]
-LISTS = ROOT / "tests" / "mutations"
-LIMIT_S = 180  # for the quick tests of one mutation, and for the slow ones
-ALONE_S = 180  # for one test
-FIRST = 3  # test files that run before the others are even collected
+LIMIT_S = 300  # for the quick tests of one mutation, and for the slow ones
 EVERYWHERE = (
     "tests/core/test_golden_traces.py",
     "tests/envs/test_contracts.py",
 )  # they concern every sub-package
-PYTEST = (sys.executable, "-m", "pytest", "-x", "-v", "-p", "no:cacheprovider", "-p", "no:xdist")
+PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 HIDDEN = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "site", "*.egg-info")
 
 Entry = dict[str, Any]
@@ -154,102 +147,46 @@ def tests_of(change: Entry) -> list[str]:
     return list(dict.fromkeys([*(path.relative_to(ROOT).as_posix() for path in files), *EVERYWHERE]))
 
 
-class Copy:
-    """A copy of the checkout, in which one file at a time is edited."""
-
-    def __init__(self, folder: Path, limit_s: float = LIMIT_S) -> None:
-        self.root, self.limit_s = folder / "checkout", limit_s
-        shutil.copytree(ROOT, self.root, symlinks=True, ignore=HIDDEN)
-        own = {"PYTHONPATH": str(self.root), "NUMBA_CACHE_DIR": str(folder / "kernels")}
-        if cached := cache_folder():  # so that kernels are compiled for edits of kernels alone
-            shutil.copytree(cached, folder / "kernels" / "iglu_marl" / cached.name)
-        self._env = os.environ | own | {"HYPOTHESIS_PROFILE": "ci"}
-
-    def test(self, tests: list[str], limit_s: float, marks: str = "") -> tuple[int | None, str]:
-        """Run tests. Return pytest's exit code (None: the time was over), and the test that failed or ran last."""
+def notices(root: Path, change: Entry, marks: str) -> str | None:
+    """Return the test with these marks that notices a mutation in a checkout; None if there is none in time."""
+    path = root / change["file"]
+    text = path.read_text("utf-8")
+    path.write_text(text.replace(change["old"], change["new"]), "utf-8")
+    command = [*PYTEST, "-m", marks, *tests_of(change)]
+    environment = os.environ | {"PYTHONPATH": str(root), "HYPOTHESIS_PROFILE": "ci"}
+    change["unfinished"] = False
+    try:
         with tempfile.TemporaryFile("w+") as output:
-            command = [*PYTEST, "-m", marks, *tests]
-            process = subprocess.Popen(
-                command, cwd=self.root, env=self._env, stdout=output, stderr=output, start_new_session=True
-            )
-            code: int | None = None
-            try:
-                code = process.wait(limit_s)
-            except subprocess.TimeoutExpired:
-                pass
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+            code = subprocess.run(
+                command, cwd=root, env=environment, stdout=output, timeout=LIMIT_S
+            ).returncode
             output.seek(0)
-            text = output.read()
-        failed = re.findall(r"^(?:FAILED|ERROR) (tests/\S+?\.py(?:::.*?(?=$| - ))?)", text, re.M)
-        begun = re.findall(r"^(tests/\S+\.py::.*?) *(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|$)", text, re.M)
-        return code, (failed or begun or [""])[-1]
-
-    def notices(self, change: Entry, marks: str) -> str | None:
-        """Return the test that notices a mutation, of those with these marks; None if there is none in time."""
-        begun, path, tests = time.monotonic(), self.root / change["file"], tests_of(change)
-        waiting = [part for part in (tests[:FIRST], tests[FIRST:]) if part]
-        text = path.read_text("utf-8")
-        try:
-            while waiting and (left := self.limit_s - time.monotonic() + begun) > 0:
-                path.write_text(text.replace(change["old"], change["new"]), "utf-8")
-                code, test = self.test(waiting[0], left, marks)
-                if code in (0, 5):  # 5: no test has these marks
-                    waiting.pop(0)
-                    continue
-                alone = [test] if test else ["--collect-only", *waiting[0]]
-                fails = code or self.test(alone, ALONE_S)[0] != 0
-                path.write_text(text, "utf-8")
-                works = self.test(alone, ALONE_S)[0]
-                if fails and works == 0:
-                    return test or "collection"
-                if not test and works is None:
-                    break
-                if not test:
-                    raise SystemExit(f"without a mutation, the tests {tests} cannot be collected")
-                waiting[0] = [*waiting[0], f"--{'deselect' if '::' in test else 'ignore'}={test}"]
-        finally:
-            path.write_text(text, "utf-8")
-        change["unfinished"] = bool(waiting)
+            failed = re.findall(r"^(?:FAILED|ERROR) (tests/\S+?\.py(?:::.*?(?=$| - ))?)", output.read(), re.M)
+    except subprocess.TimeoutExpired:
+        change["unfinished"] = True
         return None
-
-
-def found(change: Entry) -> bool:
-    """Whether the text of an entry is in its file once."""
-    return sources().get(change["file"], "").count(change["old"]) == 1
+    finally:
+        path.write_text(text, "utf-8")
+    return (failed or ["collection"])[0] if code not in (0, 5) else None  # 5: no test has these marks
 
 
 def run(path: Path) -> None:
-    """Run the mutations of a list that have no outcome, and write what happens into it."""
+    """Run the mutations of a list that have no outcome in a copy of the checkout, and write what happens into it."""
     changes: list[Entry] = json.loads(path.read_text("utf-8"))
-    left = [change for change in changes if change.get("outcome") not in ("noticed", "equivalent")]
-    if lost := [change["file"] for change in left if not found(change)]:
-        raise SystemExit(f"{len(lost)} entries are not found, in {', '.join(lost)}: see `locate`")
     with tempfile.TemporaryDirectory() as folder:
-        copy = Copy(Path(folder))
+        root = Path(folder) / "checkout"
+        shutil.copytree(ROOT, root, symlinks=True, ignore=HIDDEN)
         for marks, before in (("not slow", None), ("slow", "not slow")):
             for change in changes:
                 if change.get("tested") != before or change.get("outcome") in ("noticed", "equivalent"):
                     continue
+                if sources().get(change["file"], "").count(change["old"]) != 1:
+                    raise SystemExit(f"{change['file']} does not have once: {change['old']}")
                 begun = time.monotonic()
-                test = copy.notices(change, marks)
+                test = notices(root, change, marks)
                 change |= {"outcome": "noticed" if test else "unnoticed", "tested": marks, "by": test}
                 write(path, changes)
                 print(f"{change['outcome']:9} {time.monotonic() - begun:4.0f} s {change['file']}", flush=True)
-
-
-def locate(path: Path) -> None:
-    """Give entries whose text is elsewhere now, once, their new file; print those lost."""
-    changes: list[Entry] = json.loads(path.read_text("utf-8"))
-    texts = sources()
-    for change in changes:
-        if not found(change):
-            files = [file for file, text in texts.items() if text.count(change["old"]) == 1]
-            print(f"{change['file']}: {' or '.join(files) or 'lost'}: {change['old'].strip()}")
-            change["file"] = files[0] if len(files) == 1 else change["file"]
-    write(path, changes)
 
 
 def write(path: Path, changes: list[Entry]) -> None:
@@ -262,17 +199,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("draw", "run", "locate"))
+    parser.add_argument("command", choices=("draw", "run"))
     parser.add_argument("list", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=30)
     given = parser.parse_args()
     if given.command == "draw":
         write(given.list, draw(given.seed, given.count))
-    elif given.command == "run":
-        run(given.list)
     else:
-        locate(given.list)
+        run(given.list)
     outcomes = Counter(
         change.get("outcome", "to run") for change in json.loads(given.list.read_text("utf-8"))
     )

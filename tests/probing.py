@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -14,6 +15,8 @@ import iglu_marl  # noqa: F401 (registers the environments)
 from iglu_marl import env, parallel_env, raw_env
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs import VectorGame
+from iglu_marl.envs.registration import LANGUAGE_ID
+from iglu_marl.envs.wrappers import align, discretize, mask
 
 IDS = ("IGLUGridworld-v0", "IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
 CHATS: dict[str, dict[str, Any]] = {
@@ -41,8 +44,22 @@ def views() -> dict[str, Callable[..., Any]]:
     return made
 
 
+def in_wrappers(**options: Any) -> Any:
+    return mask(align(discretize(parallel_env(**options)), actions="discrete"))
+
+
 VIEWS = views()
 TWO_AGENT_VIEWS = ("env", "raw_env", "parallel_env")
+# What else keeps the contracts of a view.
+MORE_VIEWS = {"team": raw_env, "goal": partial(gym.make, LANGUAGE_ID), "wrapped": in_wrappers}
+ALL_VIEWS = {**VIEWS, **MORE_VIEWS}
+TEAM: dict[str, Any] = {
+    "architects": 2, "builders": 3, "turn_steps": 3, "max_steps": 20, "builder_can_ask": True,
+    "builder_sees": ("inventory", "dialog", "pose", "grid"),
+    "sees": {"architect_0": "side:north", "architect_1": ("half:east", "color:red"), "builder_0": "all"},
+    "hearers": {"architect_0": "builder_0"}, "inventories": {"builder_0": {"red": 5}},
+}  # fmt: skip
+SYMBOLS: dict[str, Any] = {"chat": "tokens", "vocabulary": 5, "max_message_length": 1, "dialog_length": 9}
 
 
 def story_options(view: str) -> dict[str, Any]:
@@ -56,6 +73,13 @@ def story_options(view: str) -> dict[str, Any]:
             "message_cost": 0.25,
             "step_cost": 0.5,
         }
+    if view in MORE_VIEWS:
+        own = {
+            "team": TEAM,
+            "goal": {"max_steps": 15},
+            "wrapped": {**SYMBOLS, "controls": "flying", "max_steps": 30},
+        }
+        return own[view]
     more = {"vector_state": True, "target_in_obs": True} if view.startswith("IGLUGridworld") else {}
     return {**more, "max_steps": 30}
 
@@ -120,14 +144,14 @@ class Player:
 
 def begun(view: str, seed: int, **options: Any) -> Any:
     """A view, made and reset."""
-    made = VIEWS[view](**options)
+    made = ALL_VIEWS[view](**options)
     made.reset(seed=seed)
     return made
 
 
 def story(view: str, seed: int, count: int, **options: Any) -> list[Any]:
     """What `count` random moves in a fresh environment show; the first reset is seeded, the later ones are not."""
-    made = VIEWS[view](**options)
+    made = ALL_VIEWS[view](**options)
     first = made.reset(seed=seed)
     return [frozen(first), *Player(made, seed).moves(made, count)]
 

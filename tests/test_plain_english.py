@@ -120,30 +120,6 @@ def test_a_page_has_one_spelling() -> None:
     assert [str(path.relative_to(ROOT)) for path in pages if len(spellings_of(path)) > 1] == []
 
 
-def errors_of(tree: ast.AST) -> list[str]:
-    """Return the texts of all exceptions that a file raises. What is `Unresolved` is asked a person in a chat."""
-    return [
-        part.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Raise)
-        and isinstance(node.exc, ast.Call)
-        and getattr(node.exc.func, "id", "") != "Unresolved"
-        for part in ast.walk(node.exc)
-        if isinstance(part, ast.Constant) and isinstance(part.value, str)
-    ]
-
-
-def test_errors_have_one_spelling() -> None:
-    """That of the code; `'colours'` is a key of files."""
-    paths = [
-        path for name in ("iglu_marl", "agents") for path in files_of(ROOT / name) if path.suffix == ".py"
-    ]
-    texts = {path: errors_of(ast.parse(path.read_text(encoding="utf-8"))) for path in paths}
-    assert sum(map(len, texts.values())) > 1000
-    found = [(str(path), text) for path, given in texts.items() for text in given if "colour" in text]
-    assert [(path, text) for path, text in found if "'colours'" not in text] == []
-
-
 if __name__ == "__main__":
     for given in sys.argv[1:] or [*FOLDERS, *PAGES]:
         for each in files_of((ROOT / given).resolve()):

@@ -1,7 +1,6 @@
 """TRL plays the game with a tool: GRPO of a tiny model, whose words are its calls, each a block in one of three colors.
 
-It is shown the form of a call, and learns which call is rewarded. `--model` trains another chat model. test_adapters.py
-runs it.
+It is shown the form of a call, and learns which call is rewarded. test_adapters.py runs it.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ with extra("trl", script=True):
     from datasets import Dataset
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import (
-        AutoModelForCausalLM,
-        AutoTokenizer,
         LlamaConfig,
         LlamaForCausalLM,
         PreTrainedTokenizerFast,
@@ -100,32 +97,18 @@ def show_calls(model: Any, tokenizer: Any, steps: int = 30) -> None:
         optimizer.step()
 
 
-def main(
-    model: str | None = None,
-    steps: int = 12,
-    games: int = 1,
-    generations: int = 8,
-    learning_rate: float = 1e-3,
-) -> None:
-    """Train, and print the mean rewards.
-
-    model: a chat model with a template that TRL knows; default: a tiny one. games: different games in a step.
-    generations: times that each is played.
-    """
-    if model:
-        network, tokenizer = (kind.from_pretrained(model) for kind in (AutoModelForCausalLM, AutoTokenizer))
-    else:
-        network, tokenizer = tiny()
-        show_calls(network, tokenizer)
-        print("prompt:", len(tokenizer(prompts(tokenizer, [0])[0])["input_ids"]), "tokens")
+def main(steps: int = 12, generations: int = 8) -> None:
+    """Train, and print the mean rewards. generations: times that the game of a step is played."""
+    network, tokenizer = tiny()
+    show_calls(network, tokenizer)
 
     def environment() -> Any:
-        return BuilderEnvironment(tasks="random" if model else TASKS)
+        return BuilderEnvironment(tasks=TASKS)
 
     config = GRPOConfig(
-        output_dir=tempfile.mkdtemp(), max_steps=steps, learning_rate=learning_rate, beta=0.0,
-        per_device_train_batch_size=games * generations, num_generations=generations,
-        max_completion_length=2000 if model else 60, max_tool_calling_iterations=10 if model else 1,
+        output_dir=tempfile.mkdtemp(), max_steps=steps, learning_rate=1e-3, beta=0.0,
+        per_device_train_batch_size=generations, num_generations=generations,
+        max_completion_length=60, max_tool_calling_iterations=1,
         logging_steps=max(1, steps // 6), report_to=[], save_strategy="no", lr_scheduler_type="constant",
         use_cpu=not torch.cuda.is_available(), disable_tqdm=True,
     )  # fmt: skip
@@ -137,7 +120,7 @@ def main(
     trainer.train()
     rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
     seconds = time.perf_counter() - begun
-    print(f"{steps} steps of {games * generations} games in {seconds:.0f} s")
+    print(f"{steps} steps of {generations} games in {seconds:.0f} s")
     print("mean reward", " ".join(f"{reward:.2f}" for reward in rewards))
 
 

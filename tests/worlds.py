@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import Plan
+from iglu_marl.planning.problem import planning_state
+from iglu_marl.planning.simulation import step
 from iglu_marl.planning.support import supported_cells
 
 BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
@@ -38,6 +41,14 @@ def carry_out(worlds: Worlds, made: Plan) -> np.ndarray:
         records, index = encoding.encode(action)
         step_at(state, 0, records, index)
     return state["grid"][0]
+
+
+def replays(world: Any, actions: list[Any], controls: Any, desired: np.ndarray) -> bool:
+    """Whether the actions, one by one, turn the world's grid into `desired`."""
+    state = planning_state(world)
+    for action in actions:
+        step(state, controls, action)
+    return bool(np.array_equal(state["grid"][0], desired))
 
 
 def structure(rng: np.random.Generator, blocks: int = 8, levels: int = 3) -> np.ndarray:

@@ -12,11 +12,11 @@ from iglu_marl.rendering.moment import moment_of, status_of
 LETTERS = ".bygopr"  # air, then the colours in the order of their ids
 
 
-def scene_frame(episode: Episode, size: tuple[int, int] = (540, 960)) -> npt.NDArray[np.uint8]:
+def scene_frame(episode: Episode) -> npt.NDArray[np.uint8]:
     """Return a frame of the builder's view, build, target and dialogue: uint8 [height, width, 3]."""
     from iglu_marl.rendering import composed_frame
 
-    return composed_frame(**moment_of(episode), size=size)
+    return composed_frame(**moment_of(episode))
 
 
 class RenderWindow:

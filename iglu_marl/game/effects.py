@@ -66,18 +66,6 @@ class Setting(NamedTuple):
         return None if holds(config, {*config.builder_sees, *self.besides}) else need
 
 
-def _has_moves(config: GameConfig, _: set[str]) -> bool:
-    return config.controls not in CELL_CONTROLS
-
-
-def _has_tokens(config: GameConfig, _: set[str]) -> bool:
-    return config.chat == "tokens"
-
-
-def _has_pictures(config: GameConfig, seen: set[str]) -> bool:
-    return "pov" in seen or bool({"target_view", "grid_view"} & {*config.architect_sees})
-
-
 def _has_architect(config: GameConfig, _: set[str]) -> bool:
     return config.architects > 0
 
@@ -86,34 +74,28 @@ def _has_scales(config: GameConfig, _: set[str]) -> bool:
     return not (config.size_reward or config.sparse_reward)
 
 
-def _has_shaping(config: GameConfig, _: set[str]) -> bool:
-    return bool(config.shaping)
-
-
-def _sees_around(_: GameConfig, seen: set[str]) -> bool:
-    return bool({"egocentric", "target_egocentric"} & seen)
-
-
-def _sees_pictures(_: GameConfig, seen: set[str]) -> bool:
-    return "pov" in seen
-
-
-def _sees_wrong_cells(_: GameConfig, seen: set[str]) -> bool:
-    return "wrong_cells" in seen
+def _has_pictures(config: GameConfig, seen: set[str]) -> bool:
+    return "pov" in seen or bool({"target_view", "grid_view"} & {*config.architect_sees})
 
 
 NEEDS: Mapping[str, tuple[str, Callable[[GameConfig, set[str]], bool]]] = {
-    "select_and_place": ("with controls in which the builder moves", _has_moves),
-    "vocabulary": ("with `chat='tokens'`", _has_tokens),
+    "select_and_place": (
+        "with controls in which the builder moves",
+        lambda config, _: config.controls not in CELL_CONTROLS,
+    ),
+    "vocabulary": ("with `chat='tokens'`", lambda config, _: config.chat == "tokens"),
     "architect_sees": ("with an architect", _has_architect),
     "message_cost": ("with an architect", _has_architect),
     "right_scale": ("without `size_reward` and `sparse_reward`", _has_scales),
     "wrong_scale": ("without `size_reward` and `sparse_reward`", _has_scales),
-    "shaping_scale": ("with `shaping`", _has_shaping),
-    "egocentric_radius": ("with `egocentric` or `target_egocentric`", _sees_around),
-    "max_wrong_cells": ("with `wrong_cells` in builder_sees", _sees_wrong_cells),
+    "shaping_scale": ("with `shaping`", lambda config, _: bool(config.shaping)),
+    "egocentric_radius": (
+        "with `egocentric` or `target_egocentric`",
+        lambda _, seen: bool({"egocentric", "target_egocentric"} & seen),
+    ),
+    "max_wrong_cells": ("with `wrong_cells` in builder_sees", lambda _, seen: "wrong_cells" in seen),
     "pov_size": ("with pictures: `pov`, `target_view` or `grid_view`", _has_pictures),
-    "renderer": ("with `pov`", _sees_pictures),
+    "renderer": ("with `pov`", lambda _, seen: "pov" in seen),
 }
 """What else an option needs, in words, and the check on a config and on what the builder observes."""
 

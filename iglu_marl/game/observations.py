@@ -106,7 +106,7 @@ def _grid(field: str, ids: Array | None, episode: Episode) -> Array:
 
 def _seen(name: str, sights: dict[str, Any], episode: Episode) -> Array:
     out = make_sights(1, (name,), **sights)
-    fill_sights(episode.worlds.state, out)
+    see_many(episode.worlds.state, out, 0, 1)
     seen: Array = getattr(out, name)[0]
     return seen
 
@@ -146,11 +146,6 @@ def _target_mask(view: Any) -> Array:
 
 def _target_sides(view: Any) -> Array:
     return view.sides.astype(np.int32)
-
-
-def fill_sights(state: Array, sights: Sights) -> None:
-    """Write the view of the first world into `sights`, as made by `make_sights`."""
-    see_many(state, sights, 0, 1)
 
 
 def make_sights(

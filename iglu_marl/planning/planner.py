@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import Cell
 from iglu_marl.planning.feasibility import why_impossible
 from iglu_marl.planning.flying.search import shortest_flight
 from iglu_marl.planning.greedy import build
-from iglu_marl.planning.problem import Plan, PlanLevel, Problem, check_level, planning_state
-from iglu_marl.planning.simulation import Simulation, step
+from iglu_marl.planning.problem import Plan, PlanLevel, Problem, check_level
+from iglu_marl.planning.simulation import Simulation
 from iglu_marl.planning.walking.controller import come_to_rest
 from iglu_marl.planning.walking.shortening import shorten
 from iglu_marl.planning.walking.viewpoints import shortest_walk
@@ -83,11 +80,3 @@ def used_scaffolds(problem: Problem, actions: list[Any]) -> list[Cell] | None:
     simulation = Simulation(problem)
     simulation.step(*actions)
     return None if simulation.difference().any() else list(dict.fromkeys(simulation.scaffolds))
-
-
-def replays(world: Any, actions: list[Any], controls: ControlsName, desired: npt.NDArray[np.int8]) -> bool:
-    """Return whether the actions, simulated, turn the world's grid into `desired`."""
-    state = planning_state(world)
-    for action in actions:
-        step(state, controls, action)
-    return bool(np.array_equal(state["grid"][0], desired))

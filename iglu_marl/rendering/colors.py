@@ -17,7 +17,6 @@ SPEAKERS: dict[str, RGBColor] = {"architect": ACCENT, "builder": (72, 202, 196)}
 
 BOARD: RGBColor = (243, 245, 249)
 INK: RGBColor = (22, 26, 36)  # on light colours
-PALE: RGBColor = (196, 202, 212)  # unimportant parts are faded to it
 REMOVED: RGBColor = (255, 24, 170)  # also: not in the target
 
 

@@ -72,7 +72,6 @@ def paint_scenes(
     *,
     lens: Lens = EYE_LENS,
     colors: Colors | None = None,
-    out: Frames | None = None,
 ) -> Frames:
     """Return `Painter(lens).render_scenes(…)`: pictures uint8[k, height, width, 3] of grids seen from poses."""
-    return Painter(lens).render_scenes(grids, poses, size, colors=colors, out=out)
+    return Painter(lens).render_scenes(grids, poses, size, colors=colors)

@@ -79,14 +79,11 @@ def check_size(size: Any) -> tuple[int, int]:
     return int(height), int(width)
 
 
-def check_picture(picture: Any, name: str, channels: tuple[int, ...] = (3,)) -> Picture:
+def check_picture(picture: Any, name: str) -> Picture:
     """Return a picture uint8[height, width, 3] as a C-contiguous array; raise `RenderError` if it is none."""
     array = np.ascontiguousarray(picture)
-    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] not in channels or not array.size:
-        wanted = " or ".join(map(str, channels))
-        raise RenderError(
-            f"{name} is {array.dtype}{list(array.shape)}, expected uint8[height, width, {wanted}]"
-        )
+    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
+        raise RenderError(f"{name} is {array.dtype}{list(array.shape)}, expected uint8[height, width, 3]")
     return array
 
 
@@ -172,7 +169,6 @@ class SceneRenderer:
         size: tuple[int, int],
         *,
         colors: Colors | None = None,
-        out: Frames | None = None,
     ) -> Frames:
         """Return pictures uint8[k, height, width, 3] of grids int8[k, 9, 11, 11] seen from poses float64[k, 5].
 
@@ -184,7 +180,7 @@ class SceneRenderer:
         check_scenes(blocks, eyes, len(blocks))
         if not np.isfinite(eyes).all():
             raise RenderError("poses hold numbers that are not finite")
-        out = check_out(out, (len(blocks), *size, 3))
+        out = np.empty((len(blocks), *size, 3), np.uint8)
         self.draw(blocks, eyes, out, colors)
         return out
 

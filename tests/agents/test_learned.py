@@ -35,14 +35,7 @@ from iglu_marl.agents.learned.examples import (
 from iglu_marl.agents.learned.frames import cell_number
 from iglu_marl.agents.learned.hybrid import Hybrid
 from iglu_marl.agents.learned.text import (
-    COLOR,
-    COMPASS,
-    LENGTH,
-    UNKNOWN,
     Vocabulary,
-    facing,
-    turned_words,
-    words_of,
 )
 from iglu_marl.agents.registry import named
 from iglu_marl.cli import app
@@ -115,34 +108,6 @@ def lessons(count: int, seed: int, *, removals: bool = True) -> list[Sample]:
 # --------------------------------------------------------------------------------------------- frames and words
 
 
-def test_words_become_numbers() -> None:
-    assert words_of("It's 3x3, northeast?") == ["its", "three", "x", "three", "north", "east", "?"]
-    said = Dialogue.of("<Architect> a red tower\n<Builder> red?\n<Architect> yes, 2 blue left of it")
-    vocabulary = Vocabulary.of([said, said])
-    tokens = vocabulary.encode(said, new_from=1)
-    used = tokens.manner > 0
-    assert tokens.colors[used].tolist() == [0, 6, 0, 6, 0, 0, 0, 1, 0, 0, 0]
-    assert (tokens.words[tokens.colors > 0] == COLOR).all()
-    assert not tokens.words[~used].any()
-    assert UNKNOWN not in tokens.words
-    assert vocabulary.encode(Dialogue.of("<Architect> zebra"), 0).words[-1] == UNKNOWN
-    assert Vocabulary(vocabulary.words).words == vocabulary.words
-    manner = tokens.manner[used] - 1
-    assert (manner % 2).tolist() == [0] * 3 + [1] * 2 + [0] * 6, "who says it"
-    assert (manner // 2 % 2).tolist() == [0] * 3 + [1] * 8, "whether it is new"
-    assert (manner // 4).tolist() == [2] * 3 + [1] * 2 + [0] * 6, "how many utterances ago"
-    assert len(vocabulary.encode(Dialogue.of("<Architect> " + "go " * 500), 0).words) == LENGTH
-
-    sides = np.array([COMPASS, COMPASS + 1, vocabulary.number("left"), vocabulary.number("right")])
-    names = ("north", "east", "south", "west")
-    assert [vocabulary.number(name) for name in names] == list(range(COMPASS, COMPASS + 4))
-    # to one who looks east, north is on the left and east in front
-    assert turned_words(sides, 1).tolist() == [COMPASS + 3, COMPASS, *sides[2:]]
-    assert turned_words(sides, 4).tolist() == [COMPASS, COMPASS + 3, *sides[:1:-1]]
-    assert facing(Dialogue.of("<Architect> Facing East, one red\n<Builder> facing west?")) == 90.0
-    assert facing(Dialogue.of("<Architect> one red")) is None
-
-
 # ------------------------------------------------------------------------------------------------- the symmetries
 
 
@@ -209,14 +174,6 @@ def test_other_colors_are_answered_in_other_colors(torch: Any) -> None:
     for color in range(1, 7):
         assert np.allclose(straight[:, color], other[:, order[color]], atol=1e-5)
     assert not np.allclose(straight[:, 1], straight[:, 3], atol=1e-3)
-
-
-def test_what_was_done_in_a_situation_is_not_looked_at(torch: Any) -> None:
-    vocabulary, situation = Vocabulary([]), rich_situation()
-    plain = example_of(situation, vocabulary)
-    answered = example_of(situation, vocabulary, [NetAction(True, 3, -1, 3, 2), NetAction(False, 1, 0, 2, 6)])
-    model = fresh_model(torch)
-    assert np.array_equal(decoding.marginals(model, [plain]), decoding.marginals(model, [answered]))
 
 
 def test_a_prefix_is_done() -> None:

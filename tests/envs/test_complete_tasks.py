@@ -160,17 +160,6 @@ def test_code_of_2022_sets_tasks_without_a_change() -> None:
             env.reset(seed=0)
 
 
-def test_setting_a_task_without_a_change_warns() -> None:
-    for make in (gym.make, lambda *args, **options: gym.make_vec(*args, num_envs=2, **options)):
-        env: Any = make(LONE)
-        with pytest.warns(
-            UserWarning, match=r"reset\(\) will refuse this: the task .*is complete at its start"
-        ):
-            env.unwrapped.set_task(NOTHING)
-        with pytest.raises(TaskError):
-            env.reset(seed=0)
-
-
 def test_infos_have_the_instruction_beside_the_dialogue() -> None:
     """The task's; with a live architect, what it said last."""
     tasks = BundledTasks(mode="turns")

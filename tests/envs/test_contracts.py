@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -19,9 +20,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.utils import OrderEnforcingWrapper, aec_to_parallel
 from probing import (
+    ALL_VIEWS,
     CHATS,
     IDS,
     SHORT,
+    SYMBOLS,
     TWO_AGENT_VIEWS,
     VIEWS,
     Player,
@@ -39,6 +42,7 @@ import iglu_marl
 from iglu_marl import GameConfig, Pose, Task, env, parallel_env, raw_env
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs.parallel import ParallelGame
+from iglu_marl.envs.wrappers import align, discretize, flatten, mask, noise
 from iglu_marl.game.config import COMPUTED_SIGHTS
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
@@ -57,6 +61,7 @@ with warnings.catch_warnings():
 # option which no environment knows.
 GENERIC = (
     "ignore:Observation is not a NumPy array",
+    "ignore:Observations are different shapes",
     "ignore:(Observation|Action) space for each agent probably should be",
     "ignore:Agents have different observation space sizes",
     "ignore:unknown reset option 'options'",
@@ -71,28 +76,60 @@ def generic(test: Any) -> Any:
 
 # ------------------------------------------------------------------------------------ PettingZoo's own
 
+PLAIN = ("inventory", "compass", "dialog", "pose", "grid")
+TEAM_SIZES = ((1, 1), (1, 2), (2, 1), (2, 2), (0, 2), (4, 3))
+WRAPPERS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "flattened": (lambda game: flatten(discretize(game)), {"builder_can_ask": True}),
+    "aligned": (lambda game: align(discretize(game)), {"builder_can_ask": True}),
+    "masked": (lambda game: mask(align(discretize(game), actions="discrete")), {}),
+    "noisy": (lambda game: noise(game, drop=0.5, replace=0.5), {}),
+}
 
-@pytest.mark.slow
-@generic
-@pytest.mark.parametrize(
-    ("chat", "controls", "asks"),
-    [
+
+def team_of(architects: int, builders: int) -> dict[str, Any]:
+    """The options of a team whose architects see parts of the target."""
+    sides = ("side:north", "half:east", "layers:0-2", "color:red")
+    sees = {f"architect_{k}": sides[k % 4] for k in range(architects)} | {"builder_0": "all"}
+    heard = {"hearers": {"architect_0": "builder_0"}} if architects else {}
+    own = {"architects": architects, "builders": builders, "sees": sees, **heard}
+    return {**own, "inventories": {"builder_0": {"red": 5}}, "builder_sees": PLAIN}
+
+
+def games() -> Iterator[Any]:
+    """Yield options of games, how they are wrapped, and what they are called."""
+    chats = [
         *(("text", controls, False) for controls in CONTROLS),
         *(("templates", controls, True) for controls in CONTROLS),
         ("text", "walking", True),
         ("symbols", "flying", False),
-    ],
-)
-def test_pettingzoo(chat: str, controls: str, asks: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    options: dict[str, Any] = {**CHATS[chat], **SHORT, "controls": controls, "builder_can_ask": asks}
-    together = GameConfig(**options)
-    api_test(env(**options), num_cycles=30)
-    api_test(raw_env(**options), num_cycles=10)
-    parallel_api_test(parallel_env(together), num_cycles=30)
-    seed_test(lambda: env(**options), num_cycles=30)
-    parallel_seed_test(lambda: parallel_env(together), num_cycles=30)
-    state_test(env(**options), parallel_env(together), num_cycles=10)
-    render_test(lambda render_mode: env(render_mode=render_mode, **options))
+    ]
+    for chat, controls, asks in chats:
+        options = {**CHATS[chat], "controls": controls, "builder_can_ask": asks}
+        yield pytest.param(options, None, id=f"{chat} {controls} {asks}", marks=pytest.mark.slow)
+    for size in TEAM_SIZES:
+        asks = size[1] % 2 == 0 and size[0] > 0
+        chat = {"chat": ("text", "tokens")[size[0] % 2], "builder_can_ask": asks}
+        yield pytest.param({**team_of(*size), **chat}, None, id=str(size))
+        for name, (wrap, more) in WRAPPERS.items():
+            speaks = SYMBOLS if size[0] or more else {"chat": "tokens"}
+            if name != "noisy" or size[0]:
+                options = {**team_of(*size), **speaks, "controls": "continuous", **more}
+                yield pytest.param(options, wrap, id=f"{size} {name}")
+
+
+@generic
+@pytest.mark.parametrize(("options", "wrap"), [*games()])
+def test_pettingzoo(options: dict[str, Any], wrap: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    own = wrap or (lambda game: game)
+    config = GameConfig(**{**SHORT, **options})
+    api_test(own(env(config)), num_cycles=20)
+    seed_test(lambda: own(raw_env(config)), num_cycles=10)
+    parallel_api_test(own(parallel_env(config)), num_cycles=20)
+    parallel_seed_test(lambda: own(parallel_env(config)), num_cycles=10)
+    if wrap is None:
+        api_test(raw_env(config), num_cycles=5)
+        state_test(env(config), parallel_env(config), num_cycles=5)
+        render_test(lambda render_mode: env(config, render_mode=render_mode))
     assert "Passed" in capsys.readouterr().out
 
 
@@ -185,7 +222,7 @@ def test_gymnasium(name: str, options: dict[str, Any]) -> None:
 # ------------------------------------------------------------------------------------------------ seeds
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", ALL_VIEWS)
 def test_the_same_seed_gives_the_same_episode(view: str) -> None:
     """Whatever was played before, a seeded reset leads to the same story, resets without a seed included."""
     fresh = begun(view, 0, **story_options(view))  # 0 is a seed
@@ -240,7 +277,9 @@ def test_same_story_in_another_process() -> None:
 
 # ------------------------------------------------------------------------------- copies and saved states
 
-COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}  # noqa: S301 (own)
+
+def pickled(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))  # noqa: S301 (our own bytes)
 
 
 SOURCES: dict[str, Any] = {
@@ -255,7 +294,7 @@ SOURCES: dict[str, Any] = {
 VIEWS_AND_SOURCES = pytest.mark.parametrize(
     ("view", "source"),
     [
-        *((view, "default") for view in VIEWS),
+        *((view, "default") for view in ALL_VIEWS),
         *((view, source) for source in SOURCES if source != "default" for view in ("parallel_env", IDS[1])),
         ("raw_env", "progressive"),
     ],
@@ -263,41 +302,27 @@ VIEWS_AND_SOURCES = pytest.mark.parametrize(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", COPIES)
 @VIEWS_AND_SOURCES
-def test_copies_continue_identically(view: str, source: str, way: str) -> None:
-    original = begun(view, 21, tasks=SOURCES[source](), **story_options(view))
+def test_copies_and_saved_states_continue_identically(view: str, source: str) -> None:
+    """In the game itself, in copies of it, and in others that were used or not."""
+    options = story_options(view) | ({} if source == "default" else {"tasks": SOURCES[source]()})
+    original = begun(view, 21, **options)
     player = Player(original, 5)
-    for moves in (0, 2, 41):  # at the start, in the middle of a turn, after resets
+    for moves in (0, 2, 43):  # at the start, in the middle of a turn, after resets
         player.moves(original, moves)
-        twin, twin_player = COPIES[way](original), copy.deepcopy(player)
-        assert twin is not original
-        ahead = twin_player.moves(twin, 70)
-        assert (
-            Player.moves(copy.deepcopy(player), COPIES[way](original), 70) == ahead
-        )  # the twin's play left no trace
-    assert player.moves(original, 70) == ahead
-
-
-@pytest.mark.slow
-@VIEWS_AND_SOURCES
-def test_saved_states_continue_identically(view: str, source: str) -> None:
-    options = {"tasks": SOURCES[source](), **story_options(view)}
-    original = begun(view, 22, **options)
-    player = Player(original, 6)
-    for moves in (0, 2, 43):
-        player.moves(original, moves)
-        state, here = original.unwrapped.get_state(), copy.deepcopy(player)
-        ahead = player.moves(original, 70)
+        state = original.unwrapped.get_state()
+        others = [copy.deepcopy(original), pickled(original)]
+        unused = ALL_VIEWS[view](**options)
+        for game in (begun(view, 99, **options), unused if view == "wrapped" else unused.unwrapped):
+            game.unwrapped.set_state(pickled(state))
+            others.append(game)
+        ahead = copy.deepcopy(player).moves(original, 70)
+        for game in others:
+            assert copy.deepcopy(player).moves(game, 70) == ahead
+        for _ in range(2):
+            original.unwrapped.set_state(state)
+            assert copy.deepcopy(player).moves(original, 70) == ahead
         original.unwrapped.set_state(state)
-        assert copy.deepcopy(here).moves(original, 70) == ahead
-        other = begun(view, 99, **options)
-        Player(other, 1).moves(other, 7)
-        other.unwrapped.set_state(pickle.loads(pickle.dumps(state)))  # noqa: S301 (our own bytes)
-        assert copy.deepcopy(here).moves(other, 70) == ahead
-        unused = VIEWS[view](**options).unwrapped
-        unused.set_state(state)
-        assert copy.deepcopy(here).moves(unused, 70) == ahead
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -310,7 +335,7 @@ def test_a_state_of_any_moment_is_put_back(view: str) -> None:
         player.move(game)
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", ALL_VIEWS)
 def test_a_saved_state_shares_nothing(view: str) -> None:
     game = begun(view, 23, **story_options(view))
     player = Player(game, 2)
@@ -325,8 +350,8 @@ def test_a_saved_state_shares_nothing(view: str) -> None:
 
 
 def test_a_copy_of_an_unused_environment() -> None:
-    for view, make in VIEWS.items():
-        twin = COPIES["pickle"](make(**story_options(view)))
+    for view, make in ALL_VIEWS.items():
+        twin = pickled(make(**story_options(view)))
         shown = [frozen(twin.reset(seed=2)), *Player(twin, 2).moves(twin, 30)]
         assert shown == story(view, 2, 30, **story_options(view)), view
 

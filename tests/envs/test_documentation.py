@@ -21,20 +21,12 @@ from iglu_marl.envs import (
 )
 from iglu_marl.envs.aec import AECGame
 from iglu_marl.envs.parallel import ParallelGame
-from iglu_marl.envs.single import GridworldOptions
-from iglu_marl.envs.vector import (
-    BatchOptions,
-    BuilderVectorEnv,
-    GridworldVectorOptions,
-    SilentBuilderVectorOptions,
-)
 from iglu_marl.game.config import (
     SHAPING,
     TEAM_OPTIONS,
     GameConfig,
     GameOptions,
 )
-from iglu_marl.game.profiles import PROFILES
 
 FIELDS = {item.name: item for item in dataclasses.fields(GameConfig)}
 MAKERS: list[Any] = [
@@ -76,12 +68,6 @@ def test_the_first_sentence_of_each_maker_is_its_own() -> None:
 # -------------------------------------------------------------------------------------------- the builder alone
 
 
-def own_parameters(maker: Any) -> dict[str, inspect.Parameter]:
-    """The parameters with names in the code itself."""
-    given = list(inspect.signature(maker.__init__).parameters.values())[1:]
-    return {one.name: one for one in given if one.kind is not inspect.Parameter.VAR_KEYWORD}
-
-
 NOT_ALONE = {"builder_can_ask", "message_cost", "rewards", *TEAM_OPTIONS}
 
 
@@ -102,23 +88,3 @@ def test_help_lists_the_options(maker: Any) -> None:
     missing = {name for name, item in FIELDS.items() if item.metadata["doc"] not in text}
     assert text.count("\nOptions") == 1
     assert missing == (NOT_ALONE if maker in BUILDERS else set())
-
-
-def test_the_typed_options_of_builders_are_their_parameters() -> None:
-    batch = own_parameters(BuilderVectorEnv)
-    assert [name for name in batch if name not in ("prototype", "num_envs")] == list(
-        BatchOptions.__annotations__
-    )
-    profile = PROFILES["iglu2022"]
-    assert set(GridworldOptions.__annotations__) - set(FIELDS) == {*profile.spellings, *profile.idle}
-    assert set(profile.spellings.values()) <= set(FIELDS)
-    for options, single, further in (
-        (GridworldVectorOptions, GridworldEnv, GridworldOptions),
-        (SilentBuilderVectorOptions, SilentBuilderEnv, GameOptions),
-    ):
-        own = own_parameters(single)
-        del own["architect"]  # which many worlds cannot have
-        typed = {name: hint.__forward_arg__ for name, hint in options.__annotations__.items()}
-        inherited = {*further.__annotations__, *BatchOptions.__annotations__}
-        assert typed.keys() == own.keys() | inherited
-        assert {name: typed[name] for name in own} == {name: one.annotation for name, one in own.items()}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
@@ -25,7 +24,7 @@ from gymnasium.wrappers import (
 )
 from gymnasium.wrappers import vector as vector_wrappers
 from probing import frozen
-from requirements import ROOT, require
+from requirements import require
 
 import iglu_marl
 from iglu_marl.envs.registration import LANGUAGE_ID
@@ -54,15 +53,6 @@ def lone(name: str = "IGLUGridworldVector-v0", **options: Any) -> Any:
 
 def needs(library: str, reason: str = "the extra 'rl' is not installed") -> None:
     require("rl", importlib.util.find_spec(library) is not None, reason)
-
-
-def example(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def one_thread() -> Any:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import iglu_marl
-from iglu_marl import ActionError, DataError, Recorder, Role, StateError, Task, replay
+from iglu_marl import ActionError, Recorder, Role, StateError, Task, replay
 from iglu_marl.core.actions import Action
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs import LiveGame
@@ -62,26 +61,6 @@ def test_speech_is_free_and_keeps_its_order() -> None:
     assert game.episode.floor == Role.ARCHITECT
     game.tick(act=int(Action.FORWARD))  # which one may do although the architect is waited for
     assert game.episode.floor == Role.ARCHITECT
-
-
-@pytest.mark.parametrize(
-    ("said", "act"), [({"judge": "x"}, None), ({Role.ARCHITECT: 3}, None), ({}, 99), ({}, {"act": 1})]
-)
-def test_what_cannot_be_read_changes_nothing(said: Any, act: Any) -> None:
-    game = begun()
-    before = game.episode.worlds.get_state().tobytes()
-    with pytest.raises(ActionError):
-        game.tick({Role.BUILDER: "first", **said}, act)
-    assert game.episode.worlds.get_state().tobytes() == before
-    assert len(game.episode.dialogue) == game.ticks == 0
-
-
-@pytest.mark.parametrize("said", [1, "Place a red block.", [("architect", "x")], True])
-def test_words_come_by_role(said: Any) -> None:
-    game = begun()
-    with pytest.raises(ActionError, match="expected a dict of texts by role"):
-        game.tick(said)
-    assert game.ticks == 0
 
 
 def test_it_ends_as_other_games_do() -> None:
@@ -145,21 +124,6 @@ def test_what_stays_is_sent_once(role: Role) -> None:
         game.delta(role, 0)
     game.tick()
     assert set(game.delta(role, game.ticks - 1)) == {"tick", "whole", "floor", "said"}
-
-
-def test_the_builder_sees_nothing_of_the_target() -> None:
-    """Two games that differ in the target alone are told to the builder alike, tick by tick."""
-    told = []
-    for grid in (GRID, [(4, -1, 4, 3)]):
-        game = begun(tasks=Task("", grid, invariant=False))
-        lines = [game.snapshot(Role.BUILDER)]
-        for action in BUILD:
-            since = game.ticks
-            game.tick(act=int(action))
-            lines.append(game.delta(Role.BUILDER, since))
-        told.append(json.dumps(lines))
-    assert told[0] == told[1]
-    assert {"target_grid", "ghost", "score"} <= begun().snapshot(Role.ARCHITECT).keys()
 
 
 # ------------------------------------------------------------------------------------------------------- teams
@@ -241,25 +205,41 @@ def test_a_player_is_sent_nothing_of_parts_that_it_does_not_see(player: str, oth
         sent.append(json.dumps(lines))
     assert sent[0] == sent[1]
     assert not {"score", "ghost"} & game.snapshot(player).keys()
+    assert {"target_grid", "ghost", "score"} <= begun().snapshot(Role.ARCHITECT).keys()
     shown = json.dumps(team_begun([(1, -1, -3, 6), other], sees={player: "all"}).snapshot(player))
     assert json.dumps(list(other)) in shown
 
 
 @pytest.mark.parametrize(
-    ("said", "act", "expected"),
+    ("options", "said", "act", "expected"),
     [
-        ({Role.ARCHITECT: "x"}, None, "said has the key .*architect.*, expected 'architect_0' or"),
-        ({"architect_2": "x"}, None, "said has the key 'architect_2'"),
-        ({}, 17, "act has the key .*builder"),
-        ({}, {"builder_2": 17}, "act has the key 'builder_2'"),
-        ({}, {"builder_0": 17, "builder_1": 99}, "99"),
+        *(
+            ({}, said, None, "expected a dict of texts by role")
+            for said in (1, "Place it.", [("architect", "x")])
+        ),
+        ({}, {Role.BUILDER: "first", "judge": "x"}, None, "judge"),
+        ({}, {Role.BUILDER: "first", Role.ARCHITECT: 3}, None, "3"),
+        ({}, {Role.BUILDER: "first"}, 99, "99"),
+        ({}, {Role.BUILDER: "first"}, {"act": 1}, "act"),
+        (
+            TEAM,
+            {"builder_0": "first", Role.ARCHITECT: "x"},
+            None,
+            "said has the key .*architect.*, expected 'architect_0'",
+        ),
+        (TEAM, {"builder_0": "first", "architect_2": "x"}, None, "said has the key 'architect_2'"),
+        (TEAM, {"builder_0": "first"}, 17, "act has the key .*builder"),
+        (TEAM, {"builder_0": "first"}, {"builder_2": 17}, "act has the key 'builder_2'"),
+        (TEAM, {"builder_0": "first"}, {"builder_0": 17, "builder_1": 99}, "99"),
     ],
+    ids=str,
 )
-def test_a_team_is_addressed_by_name(said: Any, act: Any, expected: str) -> None:
-    game = team_begun(GRID)
+def test_what_cannot_be_read_changes_nothing(options: Any, said: Any, act: Any, expected: str) -> None:
+    """In a team, players are addressed by name."""
+    game = begun(**options)
     before = game.episode.worlds.get_state().tobytes()
     with pytest.raises(ActionError, match=expected):
-        game.tick({"builder_0": "first", **said}, act)
+        game.tick(said, act)
     assert game.episode.worlds.get_state().tobytes() == before
     assert len(game.episode.dialogue) == game.ticks == 0
 
@@ -267,20 +247,26 @@ def test_a_team_is_addressed_by_name(said: Any, act: Any, expected: str) -> None
 # -------------------------------------------------------------------------------------------------- recordings
 
 
-@pytest.mark.parametrize(("controls", "chat"), [("walking", "text"), ("human-level", "tokens")])
-def test_a_recording_comes_back(controls: Any, chat: Any, tmp_path: Path) -> None:
-    game = begun(controls=controls, chat=chat, message_cost=0.01, max_steps=40)
+def recorded(game: LiveGame, path: Path, said: dict[Any, Any]) -> None:
+    """Record a game in which builder and architect speak in each third and fourth tick, beside random acts."""
     space = game.action_space("builder_0")["act"]  # type: ignore[index]
-    words = game.action_space("architect_0")
     space.seed(3)
-    words.seed(4)
-    with Recorder(tmp_path / "live.jsonl") as recorder:
+    with Recorder(path) as recorder:
         live = recorder.wrap(game)
         live.reset(seed=5)
         while live.agents:
             tick = live.ticks
-            said = {role: words.sample() for role in Role if tick % (3 if role == "builder" else 4) == 0}
-            live.tick(said, space.sample() if tick % 5 else None)
+            now = {role: said[role] for role in Role if tick % (3 if role == "builder" else 4) == 0}
+            live.tick(now, space.sample() if tick % 5 else None)
+
+
+@pytest.mark.parametrize(
+    ("controls", "chat", "said"),
+    [("walking", "text", "So what?"), ("human-level", "tokens", np.array([3, 1]))],
+)
+def test_a_recording_comes_back(controls: Any, chat: Any, said: Any, tmp_path: Path) -> None:
+    game = begun(controls=controls, chat=chat, message_cost=0.01, max_steps=40)
+    recorded(game, tmp_path / "live.jsonl", dict.fromkeys(Role, said))
     again = replay(tmp_path / "live.jsonl")
     assert again.truncated
     assert again.dialogue == game.episode.dialogue
@@ -290,43 +276,24 @@ def test_a_recording_comes_back(controls: Any, chat: Any, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("agent", "chat", "words"),
+    ("agent", "chat", "said"),
     [("architect_0", "text", "So what?"), ("builder_0", "tokens", np.array([3, 1]))],
 )
 def test_a_recording_becomes_a_dataset_of_ticks(
-    agent: str, chat: Any, words: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    agent: str, chat: Any, said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step for each tick, also where nothing was said and nobody moved."""
     pytest.importorskip("h5py")
     minari = pytest.importorskip("minari")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
-    game = begun(controls="human-level", chat=chat, message_cost=0.01, max_steps=40)
-    space = game.action_space("builder_0")["act"]  # type: ignore[index]
-    space.seed(3)
-    with Recorder(tmp_path / "live.jsonl") as recorder:
-        live = recorder.wrap(game)
-        live.reset(seed=5)
-        while live.agents:
-            tick = live.ticks
-            said = {role: words for role in Role if tick % (3 if role == "builder" else 4) == 0}
-            live.tick(said, space.sample() if tick % 5 else None)
-    write_minari(tmp_path / "live.jsonl", "iglu/live-v0", agent=agent)
+    path = tmp_path / "live.jsonl"
+    recorded(
+        begun(controls="human-level", chat=chat, message_cost=0.01, max_steps=40),
+        path,
+        dict.fromkeys(Role, said),
+    )
+    write_minari(path, "iglu/live-v0", agent=agent)
     (episode,) = minari.load_dataset("iglu/live-v0").iterate_episodes()
     assert len(episode.actions["say"] if agent == "builder_0" else episode.actions) == 40
-    assert sum(episode.rewards) == pytest.approx(replay(tmp_path / "live.jsonl").returns[Role(agent[:-2])])
+    assert sum(episode.rewards) == pytest.approx(replay(path).returns[Role(agent[:-2])])
     assert episode.truncations[-1]
-    with Recorder(tmp_path / "silent.jsonl") as recorder:
-        live = recorder.wrap(game)
-        live.reset(seed=5)
-        live.tick({Role.BUILDER if agent == "architect_0" else Role.ARCHITECT: words})
-    with pytest.raises(DataError, match="no episode"):
-        write_minari(tmp_path / "silent.jsonl", "iglu/silent-v0", agent=agent)
-
-
-def test_agents_fit_it() -> None:
-    game = begun()
-    agents = iglu_marl.agents.agents_for(game)
-    assert set(agents) == set(Role)
-    agents[Role.BUILDER].reset(Role.BUILDER, 0)
-    action = agents[Role.BUILDER].act(game.observe("builder_0"))
-    assert set(action) == {"act", "say"}

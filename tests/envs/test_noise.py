@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,6 @@ from iglu_marl.envs import VectorGame
 from iglu_marl.envs.wrappers import discretize, flatten, noise
 from iglu_marl.recording import Recorder, read_recording, replay
 from iglu_marl.tasks import RandomTasks
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # of PettingZoo's own examples
-    from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 SYMBOLS, LENGTH = 8, 4
@@ -155,15 +150,6 @@ def test_recorded_games_replay_bit_for_bit(view: str, tmp_path: Path) -> None:
         dialogue = env.unwrapped.episode.dialogue
     (recording,) = read_recording(tmp_path / "game.jsonl")
     assert replay(recording).dialogue == dialogue
-
-
-@pytest.mark.filterwarnings("ignore")  # of PettingZoo, about spaces
-def test_pettingzoo_accepts_it() -> None:
-    options = {**GAME, "max_steps": 20, "max_turns": 20}
-    api_test(noise(iglu_marl.raw_env(**options), drop=0.5, replace=0.5), num_cycles=40)
-    parallel_api_test(noise(iglu_marl.parallel_env(**options), drop=0.5, replace=0.5), num_cycles=40)
-    seed_test(lambda: noise(iglu_marl.raw_env(**options), drop=0.5, replace=0.5), num_cycles=20)
-    parallel_seed_test(lambda: noise(iglu_marl.parallel_env(**options), drop=0.5, replace=0.5), num_cycles=20)
 
 
 def test_what_cannot_be_is_named() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from evaluated_agents import Silent
 from probing import IDS
 
 import iglu_marl
@@ -35,19 +36,6 @@ NEEDS: dict[str, dict[str, Any]] = {
     "vocabulary": {"chat": "tokens"}, "egocentric_radius": {"builder_sees": ("egocentric",)},
     "shaping_scale": {"shaping": True}, "pov_size": {"builder_sees": ("pov",)}, "renderer": {"builder_sees": ("pov",)},
 }  # fmt: skip
-
-
-class Silent:
-    """A live architect of any game."""
-
-    def reset(self, role: Any, seed: int | None) -> None:
-        pass
-
-    def act(self, observation: Any) -> str:
-        return ""
-
-    def close(self) -> None:
-        pass
 
 
 LIVE = {"architect": Silent()}
@@ -118,15 +106,6 @@ ALONE = {"architect": ScriptedArchitect()}
 def test_an_option_without_effect_raises(make: Any, options: dict[str, Any], name: str) -> None:
     with pytest.raises(ConfigError, match=rf"\b{name} is "):
         make(**options)
-
-
-def test_the_error_says_what_to_use() -> None:
-    with pytest.raises(ConfigError) as caught:
-        gym.make(VECTOR, turn_steps=3)
-    assert str(caught.value) == (
-        "turn_steps is 3, expected no such option in IGLUGridworldVector-v0 with a recorded dialogue: it has no effect "
-        "there; use architect=…, a live architect, or iglu_marl.env"
-    )
 
 
 KEYS = {"pose": "agentPos", "dialog": "dialog"}

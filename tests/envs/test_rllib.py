@@ -50,18 +50,6 @@ def answer_of(what: str) -> dict[str, Any]:
     return answer
 
 
-def test_rllib_trains_a_policy_for_each_role() -> None:
-    """rllib_two_agents: RLlib's check of the environment, and an iteration of PPO with two env runners."""
-    answer = answer_of("training")
-    assert answer["spaces"] == {"architect_0": "MultiDiscrete([5 5])", "builder_0": "Discrete(7)"}
-    assert answer["steps"] >= 200
-    assert answer["runners"] == 2
-    assert all(steps >= 200 for steps in answer["learned"].values())
-    assert answer["weights"]["architect"] != answer["weights"]["builder"], "networks of their own"
-    assert answer["agents"] == ["architect_0", "builder_0"]
-    assert answer["printed"].startswith("1: ")
-
-
 def test_rllib_plays_teams() -> None:
     """Its check of every kind of team, and an iteration of PPO of two architects and two builders."""
     answer = answer_of("teams")

@@ -14,9 +14,8 @@ import pytest
 from gymnasium.spaces import Box, Dict
 
 import iglu_marl
-from iglu_marl import ConfigError, GameConfig, Subtasks, Task
+from iglu_marl import ConfigError, GameConfig, Task
 from iglu_marl.compat.gridworld.tasks import DUMMY_TASK
-from iglu_marl.compat.iglu.tasks import RandomTasks
 from iglu_marl.tasks import BundledTasks
 
 # ------------------------------------------------------------------------------------ IGLU Gridworld, 2022
@@ -29,21 +28,6 @@ def test_the_observation_space() -> None:
     assert spaces["compass"] == Box(-180, 180, (1,), np.float32)
     assert spaces["pov"] == Box(0, 255, (64, 64, 3), np.uint8)
     assert isinstance(spaces["dialog"], gym.spaces.Text)
-
-
-@pytest.mark.parametrize("options", [{}, {"render": False}, {"action_space": "flying"}])
-def test_vector_state(options: dict[str, Any]) -> None:
-    env = gym.make("IGLUGridworld-v0", vector_state=True, **options)
-    plain = gym.make("IGLUGridworld-v0", **options)
-    assert set(env.observation_space) - set(plain.observation_space) == {"agentPos", "grid"}
-    assert env.observation_space["agentPos"].shape == (5,)
-    assert env.observation_space["grid"] == Box(-1, 7, (9, 11, 11), np.int32)
-    assert ("pov" in env.observation_space.spaces) == options.get("render", True)
-    env.set_task(Task("", [(0, -1, 0, 2)], starting_grid=[(2, 3, -4, 6)]))
-    obs, _ = env.reset()
-    assert obs["grid"][4, 7, 1] == 6
-    assert np.count_nonzero(obs["grid"]) == 1
-    assert obs["agentPos"].dtype == np.float32
 
 
 def test_target_in_obs() -> None:
@@ -135,32 +119,6 @@ def test_the_chat_is_shown_as_it_was_written(compat: Any) -> None:
     assert tokens.reset(options={"task": task})[0]["dialog"].any()
     short = gym.make("IGLUGridworldVector-v0", compat=compat, dialog_length=20)
     assert len(short.reset(options={"task": task})[0]["dialog"]) <= 20
-
-
-def test_sessions_and_no_generator() -> None:
-    """`set_task` takes a session, of which a turn is played; without a generator, what was set before is back."""
-    session = Subtasks(["one", "two"], [[(0, -1, 0, 1)], [(0, -1, 0, 1), (0, 0, 0, 1)]])
-    many: Any = gym.make_vec("IGLUGridworldVector-v0", num_envs=8, vectorization_mode="vector_entry_point")
-    many.set_task(session)
-    assert len(set(many.reset(seed=1)[0]["dialog"])) == 2
-    env = gym.make("IGLUGridworldVector-v0", tasks=DUMMY_TASK)
-    env.set_task_generator(RandomTasks(max_blocks=9))
-    env.reset(seed=2)
-    assert env.task.task_id is None
-    env.set_task_generator(None)
-    env.reset()
-    assert env.task.task_id == "dummy"  # as it was made
-    env.set_task(session)
-    assert {len(env.reset()[0]["dialog"].splitlines()) for _ in range(20)} == {1, 2}
-    env.set_task_generator([DUMMY_TASK])
-    env.reset()
-    assert env.task.task_id == "dummy"
-    env.set_task_generator(None)
-    env.reset()
-    assert env.task in list(session)
-    default = gym.make("IGLUGridworldVector-v0")
-    default.set_task_generator(None)
-    assert default.reset(seed=1)[1]["target_grid"].any()
 
 
 def test_initialize_world() -> None:

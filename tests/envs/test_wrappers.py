@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import pickle
-import warnings
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -20,10 +19,6 @@ from iglu_marl.envs import VectorGame
 from iglu_marl.envs.language import LanguageGoal
 from iglu_marl.envs.wrappers import action_table, align, discretize, flatten, mask
 from iglu_marl.tasks import RandomTasks
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # of PettingZoo's own examples
-    from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 TASKS = RandomTasks(max_blocks=4, num_colors=3)
@@ -364,6 +359,19 @@ def test_one_number_each() -> None:
 # -------------------------------------------------------------------------------------------------------------- masks
 
 
+def with_effect(env: Any, play: Callable[[int], Any], count: int) -> np.ndarray:
+    """Which of `count` actions lead elsewhere than doing nothing (0), now or while time passes."""
+    state, stories = env.unwrapped.get_state(), []
+    for number in range(count):
+        env.unwrapped.set_state(state)
+        shown = [play(number), *(play(0) for _ in range(3))]
+        worlds = env.unwrapped.episode.worlds
+        body = [getattr(worlds, name).copy() for name in ("active", "pose", "speed", "slices")]
+        stories.append(frozen([shown, body]))
+    env.unwrapped.set_state(state)
+    return np.array([story != stories[0] for story in stories])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("controls", CONTROLS)
 def test_a_masked_action_changes_nothing_and_others_do(controls: str) -> None:
@@ -371,27 +379,14 @@ def test_a_masked_action_changes_nothing_and_others_do(controls: str) -> None:
     env = mask(
         discretize(lone(action_space=controls, max_steps=None, tasks=Task("", [(5, 7, 5, 1), (5, 6, 5, 2)])))
     )
-    numbers = np.arange(env.action_space.n)
-    rng, masked = np.random.default_rng(2), set()
+    rng, masked, count = np.random.default_rng(2), set(), int(env.action_space.n)
     _, info = env.reset(seed=0, options={"pose": (0, -0.25, 0, 0, -40)})
-
-    def after(number: int) -> Any:
-        env.unwrapped.set_state(state)
-        shown = [env.step(number)[0], *(env.step(0)[0] for _ in range(3))]
-        world = env.unwrapped.episode.worlds
-        return frozen(
-            [shown, world.active.copy(), world.pose.copy(), world.speed.copy(), world.slices.copy()]
-        )
-
     for _ in range(40):
-        state = env.unwrapped.get_state()
-        stories = [after(number) for number in numbers]
-        changes = np.array([story != stories[0] for story in stories])
+        changes = with_effect(env, lambda number: env.step(number)[0], count)
         np.testing.assert_array_equal(info["action_mask"][1:], changes[1:])
         assert info["action_mask"][0] == 1
-        masked |= set(numbers[info["action_mask"] == 0].tolist())
-        env.unwrapped.set_state(state)
-        info = env.step(int(rng.choice(numbers)))[4]
+        masked |= set(np.flatnonzero(info["action_mask"] == 0).tolist())
+        info = env.step(int(rng.integers(count)))[4]
     assert masked
 
 
@@ -445,20 +440,6 @@ def test_a_table_without_a_pause_always_leaves_a_choice() -> None:
 # -------------------------------------------------------------------------------------------------- contracts, copies
 
 
-def two(make: Any, **options: Any) -> Any:
-    return mask(align(discretize(make(**SYMBOL, controls="flying", **options)), actions="discrete"))
-
-
-@pytest.mark.filterwarnings("ignore:unknown reset option 'options'")
-def test_pettingzoo(capsys: pytest.CaptureFixture[str]) -> None:
-    for make in (iglu_marl.env, iglu_marl.raw_env):
-        api_test(two(make, turn_steps=3), num_cycles=60)
-        seed_test(lambda make=make: two(make, turn_steps=3), num_cycles=30)
-    parallel_api_test(two(iglu_marl.parallel_env), num_cycles=60)
-    parallel_seed_test(lambda: two(iglu_marl.parallel_env), num_cycles=30)
-    assert "Passed" in capsys.readouterr().out
-
-
 SEES = {"architect_0": ("half:north", "side:west"), "builder_1": "color:red"}
 TEAMS: dict[str, dict[str, Any]] = {
     "1x2": {"builders": 2},
@@ -480,19 +461,6 @@ def game_of(team: str, **more: Any) -> dict[str, Any]:
 
 def numbers_only(info: dict[str, Any]) -> bool:
     return all(np.asarray(value).dtype.kind in "biuf" for value in info.values())
-
-
-@pytest.mark.filterwarnings("ignore:unknown reset option 'options'")
-@pytest.mark.filterwarnings("ignore:(Observation|Action) space for each agent")
-@pytest.mark.filterwarnings("ignore:Agents have different observation space sizes")
-@pytest.mark.filterwarnings("ignore:Observations are different shapes")
-@pytest.mark.parametrize("team", TEAMS)
-def test_wrapped_teams(team: str, capsys: pytest.CaptureFixture[str]) -> None:
-    asking = game_of(team, controls="continuous", builder_can_ask=True)
-    parallel_api_test(align(discretize(iglu_marl.parallel_env(**asking))), num_cycles=20)
-    api_test(flatten(discretize(iglu_marl.env(**asking))), num_cycles=10)
-    one_word = game_of(team, controls="continuous", max_message_length=1)
-    api_test(mask(align(discretize(iglu_marl.env(**one_word)), actions="discrete")), num_cycles=10)
 
 
 @pytest.mark.parametrize("team", ["1x1", *TEAMS])
@@ -596,54 +564,16 @@ def test_masks_of_a_team() -> None:
     }
     env = mask(iglu_marl.parallel_env(**options))
     _, infos = env.reset(seed=0, options={"pose": poses})
-    builders, silence = ("builder_0", "builder_1", "builder_2"), {ARCHITECT: np.zeros(2, int)}
-
-    def after(agent: str, number: int) -> Any:
-        env.unwrapped.set_state(state)
-        story = [env.step({**silence, **dict.fromkeys(builders, 0), agent: number})[0]]
-        story += [env.step({**silence, **dict.fromkeys(builders, 0)})[0] for _ in range(2)]
-        worlds = env.unwrapped.episode.worlds
-        return frozen(
-            [story, worlds.active.copy(), worlds.pose.copy(), worlds.speed.copy(), worlds.slices.copy()]
-        )
-
+    builders = ("builder_0", "builder_1", "builder_2")
+    still = {ARCHITECT: np.zeros(2, int), **dict.fromkeys(builders, 0)}
     rng, masked = np.random.default_rng(2), set()
     assert infos["builder_0"]["action_mask"][17] == 0, "builder_1 stands there"
     assert infos["builder_1"]["action_mask"][17] == 0, "builder_0 stands there"
     for _ in range(12):
-        state = env.unwrapped.get_state()
         for agent in builders:
-            stories = [after(agent, number) for number in range(19)]
-            changes = np.array([story != stories[0] for story in stories])
+            changes = with_effect(env, lambda number, agent=agent: env.step({**still, agent: number})[0], 19)
             np.testing.assert_array_equal(infos[agent]["action_mask"][1:], changes[1:])
             masked |= set(np.flatnonzero(~changes[1:]).tolist())
-        env.unwrapped.set_state(state)
         acts = {agent: int(rng.choice([1, 2, 3, 7, 13, 15, 16, 17])) for agent in builders}
-        infos = env.step({**silence, **acts})[4]
+        infos = env.step({**still, **acts})[4]
     assert len(masked) > 3
-
-
-def test_copies_step_alike() -> None:
-    for make in (copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))):  # noqa: S301 (our own bytes)
-        env = mask(discretize(flatten(lone(action_space="flying", chat="tokens", dialog_length=5))))
-        played(env, 10)
-        twin = make(env)
-        for number in (0, 3, 7, 1):
-            assert frozen(env.step(number)) == frozen(twin.step(number))
-        game = two(iglu_marl.parallel_env)
-        aligned_story(game, 1, 5)
-        other = make(game)
-        actions = {ARCHITECT: 2, BUILDER: 3}
-        assert frozen(game.step(actions)) == frozen(other.step(actions))
-        games = mask(align(discretize(VectorGame(2, **SYMBOL, controls="flying")), actions="discrete"))
-        games.reset(seed=1)
-        others = make(games)
-        moves = {agent: np.array([1, 2]) for agent in games.agents}
-        assert frozen(games.step(moves)) == frozen(others.step(moves))
-
-
-def test_the_text_of_a_wrapper_names_what_it_wraps() -> None:
-    assert str(flatten(discretize(lone(chat="tokens", action_space="flying")))).startswith(
-        "flatten<discretize<"
-    )
-    assert str(two(iglu_marl.env)) == "mask<align<discretize<architect_builder_v0>>>"

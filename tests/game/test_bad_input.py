@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from collections.abc import Callable
 from dataclasses import fields
@@ -27,13 +26,10 @@ from iglu_marl import (
     TaskError,
     Worlds,
     from_iglu2022_ids,
-    parallel_env,
-    play,
-    raw_env,
     to_iglu2022_ids,
 )
 from iglu_marl.core.arguments import as_flag, as_number
-from iglu_marl.core.controls import CONTROLS, Controls
+from iglu_marl.core.controls import CONTROLS, Controls, at_rest
 from iglu_marl.core.grid import as_grid, blocks_to_grid, color_id, color_name, grid_to_blocks
 from iglu_marl.core.task import as_task
 from iglu_marl.envs import GridworldEnv
@@ -182,28 +178,6 @@ def test_messages_can_be_shown_everywhere() -> None:
 
 # ----------------------------------------------------------------------------------------------- actions
 
-NOOPS: dict[str, Any] = {
-    "walking": 0,
-    "flying": {
-        "movement": np.zeros(3, np.float32),
-        "camera": np.zeros(2, np.float32),
-        "inventory": 0,
-        "placement": 0,
-    },
-    "human-level": {
-        **dict.fromkeys(("forward", "back", "left", "right", "jump", "attack", "use", "hotbar"), 0),
-        "camera": np.zeros(2, np.float32),
-    },
-    "discrete": {
-        **dict.fromkeys(("move", "strafe", "jump", "attack", "use", "hotbar"), 0),
-        "camera": np.zeros(2, np.float32),
-    },
-    "continuous": {
-        **dict.fromkeys(("move_x", "move_y", "move_z"), 0.0),
-        **dict.fromkeys(("attack", "use", "hotbar"), 0),
-        "camera": np.zeros(2, np.float32),
-    },
-}
 NO_INTEGERS: list[Any] = [
     None,
     "1",
@@ -239,8 +213,8 @@ def bad_actions(controls: str, limit: float | None = None, can_yield: bool = Fal
     space = Controls(controls, camera_limit=limit, can_yield=can_yield).space  # type: ignore[arg-type]
     if isinstance(space, gym.spaces.Discrete):
         outside = [-1, number_of(space), 10**30, -(10**30), np.int64(99), np.array(-3)]
-        return [("action", bad) for bad in [*outside, *NO_INTEGERS, NOOPS["flying"]]]
-    noop = {**NOOPS[controls], **({"yield": 0} if can_yield else {})}
+        return [("action", bad) for bad in [*outside, *NO_INTEGERS, {"movement": 0}]]
+    noop = at_rest(space)
     bad: list[tuple[str, Any]] = [
         ("action", value) for value in (None, 0, "noop", [], {}, list(noop.items()))
     ]
@@ -684,28 +658,3 @@ def test_config(field: str) -> None:
 )
 def test_keyword_arguments_of_one_agent(name: str, options: dict[str, Any]) -> None:
     refuses(lambda: gym.make(name, **options), AgentError if "architect" in options else ConfigError)
-
-
-# -------------------------------------------------------------------------------------------------- play
-
-
-class Silent:
-    def reset(self, role: Any, seed: int | None) -> None:
-        self.role = role
-
-    def act(self, observation: Any) -> Any:
-        return "" if self.role == "architect" else 18
-
-    def close(self) -> None: ...
-
-
-def test_play() -> None:
-    game = raw_env(max_steps=3)
-    one = Silent()
-    for agents in ({}, {"architect": one}, {"builder": one}, {"judge": one}, one, 5, {"builder": 5}):
-        refuses(lambda agents=agents: play(game, agents), AgentError)
-    trajectory = play(game, {"architect": Silent(), "builder_0": Silent()}, seed=1)
-    assert trajectory.truncated
-    parallel = parallel_env(max_steps=3)
-    refuses(lambda: play(parallel, {"architect": Silent()}), AgentError)
-    play(copy.deepcopy(parallel), {"architect": Silent(), "builder": Silent()}, seed=1)

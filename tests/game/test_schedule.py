@@ -1,4 +1,4 @@
-"""`wrong_scale` by a schedule: the clock, the value of an episode, and what is saved of them."""
+"""`wrong_scale` and `shaping_scale` by a schedule: the clock, the value of an episode, and what is saved of them."""
 
 from __future__ import annotations
 
@@ -75,18 +75,27 @@ def test_the_price_rises_from_episode_to_episode_and_stays_within_one() -> None:
     assert env.get_state().clock.tolist() == [[6], [2]]  # type: ignore[attr-defined]
 
 
+SHAPED: dict[str, Any] = {  # a turn towards the block is paid 5 / 90 of the scale
+    "tasks": Task("", [(5, -1, 0, 1)], invariant=False, pose=Pose(0, -0.25, 0, 0, 0)),
+    "max_steps": 2, "shaping": {"yaw": 1}, "shaping_scale": Schedule(((0, 1), (4, 0))),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("view", [*LONE_VIEWS, *PAIR_VIEWS])
-def test_every_view_goes_by_its_clock(view: str) -> None:
-    env, act = driven(view, {}, **OPTIONS)
-    prices = []
+@pytest.mark.parametrize(
+    ("options", "action", "expected"), [(OPTIONS, PLACE, [0, -1, -2]), (SHAPED, 13, [5 / 90, 2.5 / 90, 0])]
+)
+def test_every_view_goes_by_its_clock(view: str, options: Any, action: int, expected: list[float]) -> None:
+    env, act = driven(view, {}, **options)
+    paid = []
     for _ in range(3):
-        prices.append(-act(PLACE)[1]["builder_0"])
-        assert act(WAIT)[1]["builder_0"] == 0
+        paid.append(act(action)[1]["builder_0"])
+        assert act(action if options is SHAPED else WAIT)[1]["builder_0"] == 0
         if view in ("vector", "games"):
             act(WAIT)  # begins the next episode
         else:
             env.reset()
-    assert prices == [0, 1, 2]
+    assert paid == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("many", [False, True])

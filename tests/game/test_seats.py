@@ -9,9 +9,10 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from evaluated_agents import Still
 
 import iglu_marl
-from iglu_marl import AgentError, ConfigError, Role, evaluate, play
+from iglu_marl import AgentError, ConfigError, evaluate, play
 from iglu_marl.agents import (
     OracleBuilder,
     RandomArchitect,
@@ -22,7 +23,6 @@ from iglu_marl.agents import (
     agents_for,
 )
 from iglu_marl.agents.team import TeamArchitect, TeamBuilder
-from iglu_marl.evaluation import tasks_of
 
 FITTING = "agents_for|for_env"
 LONE = "IGLUGridworldVector-v0"
@@ -32,20 +32,7 @@ def game(**options: Any) -> Any:
     return iglu_marl.env(**{"builder_sees": ("dialog", "pose", "grid"), **options})
 
 
-class OfYourOwn:
-    """An agent that says nothing about the seats it can play in."""
-
-    def reset(self, role: Role, seed: int | None) -> None:
-        pass
-
-    def act(self, observation: Any) -> Any:
-        return 0
-
-    def close(self) -> None:
-        pass
-
-
-class WithoutSeed(OfYourOwn):
+class WithoutSeed(Still):
     def reset(self) -> None:  # type: ignore[override]
         pass
 
@@ -98,6 +85,15 @@ def test_an_agent_that_cannot_play_in_its_seat_is_refused_before_the_game(
 
 
 @pytest.mark.parametrize(
+    "agents", [{}, {"architect": Still()}, {"builder": Still()}, {"judge": Still()}, Still(), 5]
+)
+@pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
+def test_every_seat_has_an_agent(view: Any, agents: Any) -> None:
+    with pytest.raises(AgentError):
+        play(view(max_steps=3), agents)
+
+
+@pytest.mark.parametrize(
     "options", [{}, {"chat": "tokens"}, {"inventories": {"builder_0": {"red": 3}}}, {"architects": 2}, TEAM]
 )
 @pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
@@ -105,7 +101,7 @@ def test_agents_of_the_game_and_agents_of_your_own_fit(view: Any, options: dict[
     env = view(builder_sees=("dialog", "pose", "grid"), max_steps=3, max_turns=3, **options)
     assert play(env, agents_for(env), seed=0).builder_steps
     names = {agent: RandomArchitect.for_env(env) for agent in env.possible_agents if "arch" in agent}
-    builders = {agent: OfYourOwn() for agent in env.possible_agents if "builder" in agent}
+    builders = {agent: Still() for agent in env.possible_agents if "builder" in agent}
     assert play(env, {**names, **builders}, seed=0).builder_steps
 
 
@@ -130,7 +126,7 @@ def test_scripted_agents_find_out_whether_chat_is_text_or_tokens() -> None:
     ids=lambda env: str(env)[:20],
 )
 def test_only_environments_of_one_game_are_played(env: Any) -> None:
-    for agents in ({"architect": ScriptedArchitect(), "builder": ScriptedBuilder()}, OfYourOwn()):
+    for agents in ({"architect": ScriptedArchitect(), "builder": ScriptedBuilder()}, Still()):
         with pytest.raises(AgentError, match=FITTING):
             play(env, agents)
 
@@ -191,7 +187,7 @@ def test_evaluations_check_their_agents(
         evaluate(architects, builders, count=1, config=config, progress=False)
 
 
-@pytest.mark.parametrize("tasks", [ScriptedBuilder(), ScriptedBuilder, game(), OfYourOwn(), 3])
+@pytest.mark.parametrize("tasks", [ScriptedBuilder(), ScriptedBuilder, game(), Still(), 3])
 def test_agents_and_environments_are_no_sources_of_tasks(tasks: Any) -> None:
     with pytest.raises(ConfigError):
         evaluate(tasks=tasks, progress=False)
@@ -212,17 +208,6 @@ number = 3
 """
 
 
-@pytest.mark.parametrize("name", ["Builder", "Unmakeable", "number", "missing"])
-def test_what_a_file_holds_is_checked_before_a_game(name: str, tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(FILE)
-    with pytest.raises(ConfigError):
-        evaluate(tasks=f"{file}:{name}", progress=False)
-    if name != "Builder":
-        with pytest.raises(AgentError):
-            evaluate(builders=f"{file}:{name}", count=1, progress=False)
-
-
 @pytest.mark.parametrize("text", ["def f(:", "raise RuntimeError", "1 / 0", "import nothing_of_this_name"])
 def test_a_file_that_cannot_be_run_is_named(text: str, tmp_path: Path) -> None:
     file = tmp_path / "broken.py"
@@ -233,9 +218,3 @@ def test_a_file_that_cannot_be_run_is_named(text: str, tmp_path: Path) -> None:
         evaluate(builders=f"{file}:Builder", progress=False)
     with pytest.raises(ConfigError, match=r"broken\.py:Class"):
         evaluate(tasks=str(file), progress=False)
-
-
-def test_a_file_may_hold_tasks_themselves(tmp_path: Path) -> None:
-    file = tmp_path / "some.py"
-    file.write_text("import iglu_marl\ntasks = [iglu_marl.Task('', [(0, -1, 0, 1)])]\n")
-    assert [task.target_size for task in tasks_of(f"{file}:tasks")] == [1]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import os
-import pickle
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from probing import Player, frozen
+from probing import TEAM, Player, frozen
 from team_referee import TeamReferee
 
 import iglu_marl
@@ -32,19 +29,6 @@ from iglu_marl.game.team import SHARED
 from iglu_marl.language.goals import GoalSpace, GoalTasks
 from iglu_marl.tasks import RandomTasks
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # of PettingZoo's own examples
-    from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test, state_test
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:" + message)
-    for message in (
-        "Observation is not a NumPy array",
-        "(Observation|Action) space for each agent probably should be",
-        "Agents have different observation space sizes",
-        "unknown reset option 'options'",
-    )
-]
 STEPS = int(os.environ.get("IGLU_MARL_TEAM_STEPS", "9000"))  # of the referee, over all team sizes
 PLAIN = ("inventory", "compass", "dialog", "pose", "grid")
 NORTH, SOUTH = (0.0, 0.0, 1.0, 0.0, -60.0), (0.0, 0.0, -3.0, 180.0, -60.0)  # both aim at the same cell
@@ -260,7 +244,7 @@ def test_what_an_agent_must_not_see_changes_nothing(part: str) -> None:
     stories: list[dict[str, list[Any]]] = []
     for played in (target, swapped):
         game = parallel_env(
-            architects=2, builders=2, chat=chat, architect_sees=sights, pov_size=(8, 8), rewards="own",
+            architects=2, builders=2, chat=chat, architect_sees=sights, pov_size=(8, 8), rewards="own", shaping=True,
             builder_sees=("pov", *PLAIN, "aim", "egocentric", "hotbar"),
             sees={"architect_0": part, "architect_1": "all", "builder_1": part},
         )  # fmt: skip
@@ -346,7 +330,6 @@ def test_only_the_hearers_of_an_agent_read_its_messages(chat: Any) -> None:
     )
     game.reset(seed=1)
     codec = game.episode.chat.codec if chat == "tokens" else None
-    word = {name: name for name in ("red", "blue", "green", "orange")}
 
     def said(text: str) -> Any:
         if codec is None:
@@ -357,10 +340,10 @@ def test_only_the_hearers_of_an_agent_read_its_messages(chat: Any) -> None:
     build = {"act": 0}
     seen, *_ = game.step(
         {
-            "architect_0": said(word["red"]),
-            "architect_1": said(word["blue"]),
-            "builder_0": {**build, "say": said(word["green"])},
-            "builder_1": {**build, "say": said(word["orange"])},
+            "architect_0": said("red"),
+            "architect_1": said("blue"),
+            "builder_0": {**build, "say": said("green")},
+            "builder_1": {**build, "say": said("orange")},
         }
     )
     heard = {}
@@ -395,30 +378,6 @@ def test_inventories_by_builder() -> None:
     ]  # fmt: skip
 
 
-def test_each_sees_the_others_as_figures() -> None:
-    wall = [(x, y, 0, 6) for x in (-1, 0, 1) for y in (-1, 0, 1)]
-    shirt = (0, 170, 160)
-
-    def figures(
-        poses: list[tuple[float, ...]], blocks: list[tuple[int, ...]], builders: int = 2
-    ) -> list[int]:
-        task = Task("", [(5, -1, 5, 1)], starting_grid=blocks)
-        game = parallel_env(builders=builders, builder_sees=("pov",), pov_size=(64, 64), tasks=task)
-        seen, _ = game.reset(seed=1, options={"pose": poses})
-        pictures = [seen[agent]["pov"].astype(int) for agent in game.possible_agents[1:]]
-        return [int((np.abs(pov - shirt).max(axis=2) <= 60).sum()) for pov in pictures]
-
-    facing = [(0.0, 0.0, 3.0, 0.0, 0.0), (0.0, 0.0, -3.0, 180.0, 0.0)]
-    assert min(figures(facing, [])) > 2
-    assert figures(facing, wall) == [0, 0]
-    back_to_back = [(*pose[:3], 180.0 - pose[3], 0.0) for pose in facing]
-    assert figures(back_to_back, []) == [0, 0]
-    assert figures([facing[0], (*facing[0][:3], 90.0, 0.0)], []) == [0, 0]  # one stands in the other
-    near, far = (0.0, 0.0, 1.0, 0.0, 0.0), facing[1]
-    counts = figures([facing[0], near, far], [], builders=3)
-    assert counts[0] == figures([facing[0], near], [])[0] > counts[1] > 0
-
-
 def test_each_sees_where_the_others_are() -> None:
     game = parallel_env(builders=3, builder_sees=PLAIN)
     poses = [(0, 0, 1, 10, -45), (2, 0, 1, 20, -45), (3, 0, 1, 30, -45)]
@@ -440,48 +399,8 @@ def test_each_sees_where_the_others_are() -> None:
 # --- contracts -------------------------------------------------------------------------------------------------
 
 
-def team_options(architects: int, builders: int, **more: Any) -> dict[str, Any]:
-    sides = ("side:north", "half:east", "layers:0-2", "color:red")
-    return {
-        "architects": architects, "builders": builders, "turn_steps": 3, "max_steps": 20, "builder_sees": PLAIN,
-        "sees": {f"architect_{k}": sides[k] for k in range(architects)} | {"builder_0": "all"},
-        "hearers": {"architect_0": "builder_0"}, "inventories": {"builder_0": {"red": 5}}, **more,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("architects", "builders"), [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (4, 4)])
-def test_pettingzoo(architects: int, builders: int, capsys: pytest.CaptureFixture[str]) -> None:
-    chat: Any = ("text", "tokens")[(architects + builders) % 2]
-    options = team_options(architects, builders, chat=chat, builder_can_ask=builders % 2 == 0)
-    together = GameConfig(**options)
-    api_test(env(**options), num_cycles=20)
-    api_test(raw_env(architects=architects, builders=builders), num_cycles=5)
-    parallel_api_test(parallel_env(together), num_cycles=20)
-    seed_test(lambda: env(**options), num_cycles=10)
-    parallel_seed_test(lambda: parallel_env(together), num_cycles=10)
-    state_test(env(**options), parallel_env(together), num_cycles=5)
-    assert "Passed" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("make", [raw_env, parallel_env])
-def test_a_state_is_restored_within_a_turn(make: Any) -> None:
-    """Also by copies and pickles, and in another environment."""
-    config = GameConfig(**team_options(3, 3, builder_can_ask=True))
-    made = make(config)
-    made.reset(seed=5)
-    Player(made, 1).moves(made, 12 if make is raw_env else 4)
-    state, copies = made.get_state(), [copy.deepcopy(made), pickle.loads(pickle.dumps(made))]  # noqa: S301
-    fresh = make(config)
-    fresh.set_state(state)
-    expected = Player(made, 2).moves(made, 90)
-    for other in (*copies, fresh):
-        assert Player(other, 2).moves(other, 90) == expected
-    made.set_state(state)
-    assert Player(made, 2).moves(made, 90) == expected
-
-
 def test_a_state_of_another_team_is_refused() -> None:
-    configs = [GameConfig(**team_options(2, builders)) for builders in (3, 2)]
+    configs = [GameConfig(**{**TEAM, "builders": builders}) for builders in (3, 2)]
     made, smaller = map(parallel_env, configs)
     for game in (made, smaller):
         game.reset(seed=5)

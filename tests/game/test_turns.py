@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from probing import IDS, frozen
 
-from iglu_marl import Role, Subtasks, Task, TaskError, env, parallel_env, raw_env
-from iglu_marl.tasks import BundledTasks
+from iglu_marl import Role, Subtasks, Task, env, parallel_env, raw_env
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 UNREACHABLE = Task("", [(5, 7, 5, 1), (-5, 7, -5, 2), (5, 7, -5, 3), (-5, 7, 5, 4)], invariant=False)
@@ -334,32 +333,6 @@ PAY = Task("", [block(NORTH, RED), block(EAST, BLUE)], invariant=False)
 
 
 @pytest.mark.parametrize("view", MAKERS)
-@pytest.mark.parametrize("scales", [{}, {"right_scale": 5, "wrong_scale": 0.25, "step_cost": 0.125}])
-def test_building_is_paid(view: str, scales: dict[str, float]) -> None:
-    site = Site(MAKERS[view](**scales), PAY)
-    right, wrong = scales.get("right_scale", 2), scales.get("wrong_scale", 1)
-    cost = scales.get("step_cost", 0)
-    assert site.wait() == -cost
-    assert site.place(NORTH, RED) == right - cost
-    assert site.take(NORTH) == -right - cost
-    assert site.place(NORTH, GREEN) == -wrong - cost
-    assert site.take(NORTH) == wrong - cost
-    assert site.place(SOUTH, RED) == -wrong - cost
-    assert site.place(EAST, BLUE) == right - cost
-    assert site.act(EAST) == -cost
-    assert not site.terminated
-    if not site.single:
-        assert site.rewards[ARCHITECT] == site.rewards[BUILDER]
-
-
-@pytest.mark.parametrize("view", MAKERS)
-def test_no_block_changed_pays_nothing(view: str) -> None:
-    site = Site(MAKERS[view](), Task("", [block(NORTH, RED)], starting_grid=[(5, 0, 5, BLUE)]))
-    assert site.act(NORTH, attack=1) == 0  # the ground
-    assert site.act(NORTH, use=1, attack=1) == 0
-
-
-@pytest.mark.parametrize("view", MAKERS)
 def test_size_reward_pays_each_gain_once(view: str) -> None:
     site = Site(MAKERS[view](size_reward=True, step_cost=0.125), PAY)
     assert site.place(SOUTH, RED) == -0.125
@@ -374,90 +347,46 @@ def test_size_reward_pays_each_gain_once(view: str) -> None:
 # -------------------------------------------------------------------------------------------- completion
 
 
+CORNER = [block(NORTH, RED), block(EAST, BLUE)]
+AWAY = (4, -1, 4, GREEN)
+SHIFTED = Task("", [(-4, -1, 3, RED), (-3, -1, 4, BLUE)])  # and turned
+# Name -> task, what the builder does by yaw (a colour is placed, 0 takes a block away), what this pays, and how many of
+# these acts complete the task exactly, and cover it (0: none).
+COURSES: dict[str, tuple[Task, list[tuple[int, int]], list[int], int, int]] = {
+    "one block too many": (
+        PAY,
+        [(NORTH, RED), (NORTH, 0), (SOUTH, GREEN), (NORTH, RED), (EAST, BLUE), (SOUTH, 0)], [2, -2, -1, 2, 2, 1], 6, 5,
+    ),
+    "removal": (
+        Task("", CORNER[1:], starting_grid=CORNER), [(WEST, GREEN), (NORTH, 0), (WEST, 0)], [-1, 1, 1], 3, 2
+    ),
+    "another colour": (
+        Task("", [block(NORTH, GREEN), CORNER[1]], starting_grid=CORNER),
+        [(NORTH, 0), (NORTH, BLUE), (NORTH, 0), (NORTH, GREEN)], [1, -1, 1, 2], 4, 4,
+    ),
+    "all is removed": (Task("", [], starting_grid=CORNER), [(NORTH, 0), (EAST, 0)], [1, 1], 2, 2),
+    "starting blocks fix the frame": (
+        Task("", [AWAY, CORNER[0]], starting_grid=[AWAY]), [(EAST, RED), (EAST, 0), (NORTH, RED)], [-1, 1, 2], 3, 3
+    ),
+    "without them it may be elsewhere": (SHIFTED, [(NORTH, RED), (WEST, BLUE)], [2, 2], 2, 2),
+    "but not of another shape": (
+        Task("", [(-4, -1, 3, RED), (-4, 0, 3, BLUE)]), [(NORTH, RED), (WEST, BLUE)], [2, -1], 0, 0
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("view", MAKERS)
 @pytest.mark.parametrize("completion", ["exact", "cover"])
-def test_completion(view: str, completion: str) -> None:
-    site = Site(MAKERS[view](completion=completion), PAY)
-    site.place(SOUTH, GREEN)  # asked by nobody
-    site.place(NORTH, RED)
-    assert not site.terminated
-    site.place(EAST, BLUE)
-    assert site.terminated == (completion == "cover")
-    if completion == "exact":
-        site.take(SOUTH)
-        assert site.terminated
-    assert not site.truncated
-
-
-@pytest.mark.parametrize("completion", ["exact", "cover"])
-def test_without_starting_blocks_a_shifted_or_rotated_build_completes(completion: str) -> None:
-    """Without starting blocks the build may be shifted and turned."""
-    site = Site(MAKERS["raw_env"](completion=completion), Task("", [(-4, -1, 3, RED), (-3, -1, 4, BLUE)]))
-    site.place(NORTH, RED)
-    site.place(WEST, BLUE)
-    assert site.terminated
-    site = Site(MAKERS["raw_env"](completion=completion), Task("", [(-4, -1, 3, RED), (-4, 0, 3, BLUE)]))
-    site.place(NORTH, RED)
-    site.place(WEST, BLUE)
-    assert not site.terminated
-
-
-def test_starting_blocks_fix_the_frame() -> None:
-    start = [(4, -1, 4, GREEN)]
-    task = Task("", [*start, block(NORTH, RED)], starting_grid=start)
-    site = Site(MAKERS["raw_env"](), task)
-    assert site.place(EAST, RED) == -1
-    assert not site.terminated
-    assert site.take(EAST) == 1
-    assert site.place(NORTH, RED) == 2
-    assert site.terminated
-
-
-@pytest.mark.parametrize("completion", ["exact", "cover"])
-@pytest.mark.parametrize("view", MAKERS)
-def test_removal(view: str, completion: str) -> None:
-    start = [block(NORTH, RED), block(EAST, BLUE)]
-    site = Site(MAKERS[view](completion=completion), Task("", start[1:], starting_grid=start))
-    site.place(WEST, GREEN)
-    assert not site.terminated
-    assert site.take(NORTH) == 1  # fewer blocks, the same intersection
-    assert site.terminated == (completion == "cover")
-    if completion == "exact":
-        assert site.take(WEST) == 1
-        assert site.terminated
-
-
-@pytest.mark.parametrize("completion", ["exact", "cover"])
-@pytest.mark.parametrize("view", MAKERS)
-def test_recolouring(view: str, completion: str) -> None:
-    start = [block(NORTH, RED), block(EAST, BLUE)]
-    task = Task("", [block(NORTH, GREEN), block(EAST, BLUE)], starting_grid=start)
+@pytest.mark.parametrize("course", COURSES)
+def test_completion(view: str, completion: str, course: str) -> None:
+    task, acts, rewards, exact, cover = COURSES[course]
+    last = exact if completion == "exact" else cover
     site = Site(MAKERS[view](completion=completion), task)
-    site.take(NORTH)
-    assert not site.terminated
-    assert site.place(NORTH, BLUE) == -1
-    assert not site.terminated
-    site.take(NORTH)
-    assert site.place(NORTH, GREEN) == 2
-    assert site.terminated
-
-
-@pytest.mark.parametrize("completion", ["exact", "cover"])
-def test_removing_all_blocks_completes_an_empty_target(completion: str) -> None:
-    start = [block(NORTH, RED), block(EAST, BLUE)]
-    site = Site(MAKERS["raw_env"](completion=completion), Task("", [], starting_grid=start))
-    site.take(NORTH)
-    assert not site.terminated
-    site.take(EAST)
-    assert site.terminated
-
-
-@pytest.mark.parametrize("view", MAKERS)
-def test_complete_at_the_start(view: str) -> None:
-    """Sources skip such tasks; one that is asked for is an error."""
-    start = [block(NORTH, RED)]
-    with pytest.raises(TaskError):
-        Site(MAKERS[view](), Task("", start, starting_grid=start))
+    for number, ((yaw, color), reward) in enumerate(zip(acts, rewards, strict=True), 1):
+        assert (site.place(yaw, color) if color else site.take(yaw)) == reward
+        assert (site.terminated, site.truncated) == (number == last, False)
+        if site.terminated:
+            break
 
 
 def test_all_blocks_of_a_colour_can_be_used_up() -> None:
@@ -550,13 +479,6 @@ def test_a_single_turn_ends_the_episode(view: str) -> None:
     site.place(NORTH, RED)
     assert site.terminated
     assert dialog(site.seen) == LINES[0]
-
-
-def test_a_progressive_source_is_drawn_from_at_each_reset() -> None:
-    game = gym.make(IDS[1], tasks=BundledTasks(progressive=True))
-    seen = {game.reset(seed=0 if number == 0 else None)[0]["dialog"] for number in range(30)}
-    assert len(seen) > 15
-    assert all(game.episode.dialogue == game.task.dialogue for _ in range(3) if game.reset())
 
 
 @pytest.mark.parametrize("completion", ["exact", "cover"])

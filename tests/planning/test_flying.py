@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from worlds import Block, world_with
+from worlds import Block, replays, world_with
 
 from iglu_marl.core.actions import CAMERA_STEP_DEG
 from iglu_marl.core.controls import Controls
@@ -15,7 +15,6 @@ from iglu_marl.planning.flying import kernels
 from iglu_marl.planning.flying.kernels import Weights
 from iglu_marl.planning.flying.search import shortest_flight
 from iglu_marl.planning.flying.successors import _ALLOWED, _AROUND, Successors
-from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import Problem
 
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import BOTH, carry_out, dev_structures, scenes, structure, world_with
+from worlds import BOTH, carry_out, dev_structures, replays, scenes, structure, world_with
 
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
-from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import PLAN_LEVELS, PlanLevel, edits_between
 
 # --- single edits -------------------------------------------------------------------------------------------

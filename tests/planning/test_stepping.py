@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from worlds import replays
 
 from iglu_marl import Pose
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.planning import plan
-from iglu_marl.planning.planner import replays
 from iglu_marl.tasks import RandomTasks
 
 EMPTY = np.zeros((9, 11, 11), np.int8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from worlds import Block, world_with
+from worlds import Block, replays, world_with
 
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import Controls
@@ -13,16 +13,14 @@ from iglu_marl.core.kernels.ray import gaze
 from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import plan
-from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import Problem
 from iglu_marl.planning.raycast import blocked_by_body, cast_rays
 from iglu_marl.planning.simulation import Simulation
-from iglu_marl.planning.support import Mask, pillars
 from iglu_marl.planning.walking import kernels
-from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraSearch, assignment
+from iglu_marl.planning.walking.camera_search import CENTRES, CameraSearch
 from iglu_marl.planning.walking.kernels import END, GROUND, OUTSIDE
 from iglu_marl.planning.walking.shortening import shorten
-from iglu_marl.planning.walking.viewpoints import shortest_walk, work_from_here
+from iglu_marl.planning.walking.viewpoints import shortest_walk
 
 NOTHING = np.zeros((9, 11, 11), bool)
 TOWER = [(0, y, -1, 1 + y % 2) for y in range(-1, 5)]
@@ -115,43 +113,6 @@ def test_no_other_aim_takes_fewer_camera_steps(seed: int, places: bool) -> None:
 
 
 # --- what is promised ------------------------------------------------------------------------------------
-
-
-def on_a_pillar(blocks: list[Block], height: int) -> Simulation:
-    """Standing on a pillar of the start, with the blocks to be built around it."""
-    grid = np.zeros((9, 11, 11), np.int8)
-    grid[:height, 5, 7] = 6
-    return Simulation(Problem.of((grid, Pose(0.0, height - 0.25, 2.0)), blocks, "walking"))
-
-
-def price_of(acts: list[CameraAct], active: int) -> int:
-    """Camera steps, choices of a colour and acts, counted one by one."""
-    price = yaw = pitch = 0
-    for act in acts:
-        around = abs(act.yaw - yaw) % 72
-        price += min(around, 72 - around) + abs(act.pitch - pitch) + 1 + (act.color not in (0, active))
-        yaw, pitch, active = act.yaw, act.pitch, act.color or active
-    return price
-
-
-def searched(simulation: Simulation, scaffolds: Mask, width: int) -> list[CameraAct]:
-    task = assignment(simulation.desired, scaffolds, NOTHING)
-    search = CameraSearch(simulation.pose)
-    result = search.search(simulation.grid, simulation.inventory, simulation.active, task, width)
-    assert result.cost == price_of(result.acts, simulation.active)
-    return result.acts
-
-
-@SITES
-@pytest.mark.parametrize("height", [3, 5])
-def test_what_is_promised_is_done_at_the_promised_price(blocks: list[Block], height: int) -> None:
-    simulation = on_a_pillar(blocks, height)
-    acts = searched(simulation, pillars(simulation.grid, simulation.desired), 16)
-    assert len({act.cell for act in acts}) >= 5
-    price, wanted = price_of(acts, simulation.active), {act.cell: act.color for act in acts}
-    work_from_here(simulation)
-    assert len(simulation.actions) == price
-    assert all(simulation.color_at(cell) == color for cell, color in wanted.items())
 
 
 # --- whole plans -----------------------------------------------------------------------------------------

@@ -16,12 +16,10 @@ import pytest
 from browser import Browser, browser
 from PIL import Image
 from replay_data import page_data
-from typer.testing import CliRunner
 
 import iglu_marl
 from iglu_marl import GridError, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
-from iglu_marl.cli import app
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
 from iglu_marl.rendering import ReplayRecorder
@@ -210,27 +208,6 @@ def test_files(game: Watched, tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="no moments"):
         ReplayRecorder().write(tmp_path / "empty.html")
     assert [path.name for path in tmp_path.iterdir()] == ["game.html"]
-
-
-def test_what_a_person_did_becomes_a_page(window: Browser, tmp_path: Path) -> None:
-    page = tmp_path / "person.html"
-    words = ["show", "bundled/builder-data/1-bridge/step-2", "-o", str(page), "--json"]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    shown, data = json.loads(done.stdout), page_data(page)
-    assert data["moments"] == shown["scenes"]
-    assert len(data["edits"]) == shown["edits"]
-    last = data["moments"] - 1
-    assert value_at(data, "time_s", last) == pytest.approx(shown["recorded_s"], abs=0.1)
-    assert value_at(data, "complete", last)
-    window.messages()
-    window.open(page)
-    window.wait("return window.replay !== undefined")
-    window.press("end")
-    seconds = int(value_at(data, "time_s", last))
-    clock = f"time {seconds // 60}:{seconds % 60:02}"
-    assert window.run("return document.getElementById('time').textContent") == clock
-    assert window.messages() == []
 
 
 # -------------------------------------------------------------------------------------------------------- a browser

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import os
 import pickle
 import subprocess
@@ -17,7 +15,7 @@ from functools import partial
 import numpy as np
 import pytest
 from requirements import ROOT, require
-from witness import check_golden_frames, compare, heap, many_scenes, random_grid
+from witness import compare, heap, many_scenes, random_grid
 
 import iglu_marl
 from iglu_marl import GameConfig
@@ -127,26 +125,7 @@ def test_the_seams_of_round_coordinates(description):
     eyes.close()
 
 
-@pytest.mark.parametrize("size", [64, 256])
-def test_golden_frames(description, shared, size):
-    with contextlib.closing(OpenGLRenderer()) as eyes:
-        check_golden_frames(shared, size, eyes)
-
-
 # --- the Renderer protocol -------------------------------------------------------------------------------------
-
-
-def test_a_batch_is_its_single_frames(gl):
-    worlds = worlds_of(70)
-    batch = gl.render(worlds, np.arange(70), (40, 24))
-    assert batch.shape == (70, 40, 24, 3)
-    assert batch.dtype == np.uint8
-    assert len({frame.tobytes() for frame in batch}) == 70
-    for number in (0, 1, 33, 69):
-        assert (gl.render(worlds, [number], (40, 24))[0] == batch[number]).all()
-    assert (gl.render(worlds, [5, 2, -1], (40, 24)) == batch[[5, 2, 69]]).all()
-    assert gl.render(worlds, [], (40, 24)).shape == (0, 40, 24, 3)
-    assert (Painter(PLAIN).render(worlds, np.arange(70), (40, 24)) == batch).mean() >= 0.9995
 
 
 def test_large_batches_are_drawn_in_parts(gl, monkeypatch):
@@ -179,20 +158,6 @@ def test_threads_share_the_context(gl):
     for worker in workers:
         worker.join(60)
     assert failed == []
-
-
-@pytest.mark.slow
-def test_the_environment_is_left_alone(description):
-    code = """
-import os
-before = dict(os.environ)
-from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
-import numpy as np
-OpenGLRenderer().render_grid(np.zeros((9, 11, 11)), (0, 0, 0, 0, 0), (8, 8))
-assert dict(os.environ) == before, set(os.environ.items()) ^ set(before.items())
-"""
-    environment = {k: v for k, v in os.environ.items() if k not in ("LP_NUM_THREADS", "PYOPENGL_PLATFORM")}
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=environment)
 
 
 def run_script(script, timeout_s, **environment):
@@ -381,21 +346,3 @@ def test_signs_of_a_gpu(tmp_path, monkeypatch, files, visible, present):
 
 
 # --- in the game -----------------------------------------------------------------------------------------------
-
-
-def test_a_game_in_opengl_is_the_painters(description):
-    pictures = {}
-    for engine in ("painter", "opengl"):
-        env = iglu_marl.parallel_env(renderer=engine, pov_size=(48, 64))
-        observations, _ = env.reset(seed=3)
-        seen = [observations["builder_0"]["pov"]]
-        for step in range(12):
-            observations = env.step({"architect_0": "", "builder_0": step % 18})[0]
-            seen.append(observations["builder_0"]["pov"])
-        for other in (pickle.loads(pickle.dumps(env)), copy.deepcopy(env)):  # noqa: S301
-            seen.append(other.step({"architect_0": "", "builder_0": 1})[0]["builder_0"]["pov"])
-            other.close()
-        env.close()
-        pictures[engine] = np.stack(seen)
-    assert pictures["opengl"].shape == (15, 48, 64, 3)
-    assert (pictures["opengl"] != pictures["painter"]).any(axis=3).mean() <= 5e-4

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import strategies as st
 
 from iglu_marl import GridError
 from iglu_marl.core.errors import RenderError
@@ -19,20 +18,10 @@ EMPTY = np.zeros(ZONE_SHAPE, np.int8)
 SOME = blocks_to_grid([(2, -1, 1, 6), (2, 0, 1, 3), (-4, 3, -2, 1), (0, -1, 5, 4)])
 
 Picture = npt.NDArray[np.uint8]
-grids = st.lists(
-    st.tuples(st.integers(-5, 5), st.integers(-1, 7), st.integers(-5, 5), st.integers(1, 6)),
-    max_size=12,
-    unique_by=lambda block: block[:3],
-).map(blocks_to_grid)
 
 
 def changed(one: Picture, other: Picture) -> npt.NDArray[np.bool_]:
     return (one != other).any(axis=2)
-
-
-def has(picture: Picture, color: tuple[int, int, int], share: float = 0.0) -> bool:
-    """Whether a colour is in the picture, as it is."""
-    return bool((picture == np.array(color)).all(axis=2).mean() > share)
 
 
 def middle(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:

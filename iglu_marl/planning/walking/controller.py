@@ -60,6 +60,7 @@ MOVES = (
     *((Action.JUMP, *[key] * 4) for key, _ in WALK_KEYS),
 )  # from one place to the next
 LONGEST_MOVE, MOST_PLACES = 30, 2000
+MOST_STRIDES = 64  # steps to a column
 NEAR_MISS = 0.13  # cells; the precision of steps of 1/4 cell
 
 
@@ -385,10 +386,10 @@ class Walker:
         self._opened.update(wall)
         return all(self._act(Job(cell, 0), here) for cell in wall)
 
-    def _stride(self, stand: Stand, limit: int = 64) -> None:
+    def _stride(self, stand: Stand) -> None:
         """Press the keys that lead to a column's centre until none leads nearer."""
         pose = self.simulation.pose
-        for _ in range(limit):
+        for _ in range(MOST_STRIDES):
             before = pose[:3].copy()
             dx, dz = stand[0] - float(pose[0]), stand[1] - float(pose[2])
             for key in self._keys_along(dx, dz) if max(abs(dx), abs(dz)) >= NEAR_MISS else ():

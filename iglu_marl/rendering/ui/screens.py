@@ -50,7 +50,6 @@ class Overlay:
     """What lies over a screen: the line being typed, a note, keys."""
 
     typed: tuple[str, int] | None = None  # text and cursor
-    prompt: str = ""
     caret: bool = True
     note: str = ""
     hints: Pairs = ()
@@ -136,7 +135,7 @@ def builder_screen(view: BuilderView, size: tuple[int, int], overlay: Overlay) -
             break
     if overlay.typed is not None:
         text, cursor = overlay.typed
-        entry = widgets.entry(text, cursor, overlay.prompt, width - 2 * gap, u, overlay.caret)
+        entry = widgets.entry(text, cursor, width - 2 * gap, u, overlay.caret)
         canvas.put(entry, gap, height - gap, "lb")
     if overlay.note:
         canvas.put(widgets.message(overlay.note, u, 0.9), width / 2, bar[1] - gap, "mb")

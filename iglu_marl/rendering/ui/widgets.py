@@ -75,14 +75,6 @@ def _plate(size: tuple[float, float], radius: float, opacity: float = _GLASS) ->
     return picture, draw
 
 
-def _bar(
-    draw: ImageDraw.ImageDraw, x: float, middle: float, length: float, half: float, share: float
-) -> None:
-    for end, color in ((length, colors.BAR), (max(share * length, 2 * half) if share else 0.0, colors.GOOD)):
-        if end:
-            draw.rounded_rectangle((x, middle - half, x + end, middle + half), half, fill=color)
-
-
 @kept(8)
 def crosshair(u: float) -> Image.Image:
     """Draw a white cross with a dark edge, visible on every background."""
@@ -215,15 +207,23 @@ def score_bar(score: float, goal: float, done: bool, u: float) -> Image.Image:
     """Draw a bar with "score / goal"; green when done."""
     wide, high = 250 * u, 30 * u
     picture, draw = _plate((wide, high), 9 * u)
-    _bar(draw, 12 * u, high / 2, 158 * u, 5 * u, min(max(score / goal, 0.0), 1.0) if goal else 0.0)
+    share = min(max(score / goal, 0.0), 1.0) if goal else 0.0
+    for length, color in (
+        (158 * u, colors.BAR),
+        (max(share * 158 * u, 10 * u) if share else 0.0, colors.GOOD),
+    ):
+        if length:
+            draw.rounded_rectangle(
+                (12 * u, high / 2 - 5 * u, 12 * u + length, high / 2 + 5 * u), 5 * u, fill=color
+            )
     text = f"{score:g} / {goal:g}"
     draw_text(draw, (wide - 12 * u, high / 2), text, round(15 * u), colors.GOOD if done else TEXT, "r")
     return picture
 
 
 @kept(64)
-def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool = True) -> Image.Image:
-    """Draw the text line, scrolled to the cursor; `prompt` stands dim in an empty one."""
+def entry(text: str, cursor: int, wide: int, u: float, caret: bool = True) -> Image.Image:
+    """Draw the text line, scrolled to the cursor."""
     high, pad, pixels, line = 38 * u, 13 * u, round(16 * u), max(1, round(1.6 * u))
     picture, draw = _plate((wide, high), 9 * u, 0.9)
     draw.rounded_rectangle(
@@ -233,10 +233,7 @@ def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool 
     inner, pen = _blank((room, high))
     before = width(text[:cursor], pixels)
     shift = min(0.0, room - 3 * u - before)
-    if text:
-        draw_text(pen, (shift, high / 2), text, pixels, TEXT)
-    else:
-        draw_text(pen, (6 * u, high / 2), prompt, pixels, DIM)
+    draw_text(pen, (shift, high / 2), text, pixels, TEXT)
     if caret:
         x = round(before + shift + u)
         pen.rectangle((x, high * 0.24, x + line - 1, high * 0.76), fill=colors.ACCENT)
