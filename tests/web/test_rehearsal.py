@@ -15,7 +15,6 @@ from test_server import RED
 from test_study import CHECK, rows_of, written
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError
 from iglu_marl.cli import app as command
 from iglu_marl.web import store as db
 from iglu_marl.web.rehearsal import Crowd, run_rehearsal
@@ -97,11 +96,3 @@ def test_the_command(tmp_path: Path) -> None:
     assert report["problems"] == []
     assert len(rows_of(tmp_path / "out" / "participants.csv")) == 2
     assert len(list((tmp_path / "out" / "recordings").iterdir())) == sum(report["games"].values())
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"participants": 0}, {"every_s": 0.0}, {"dropouts": 1.5}, {"dropouts": float("nan")}]
-)
-def test_crowds_that_cannot_be(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="expected"):
-        Crowd(**wrong)

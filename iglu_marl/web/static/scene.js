@@ -102,7 +102,7 @@ function paintInside(now) {
   paintCross(view);
   showCompass(pose[3]);
   const stand = inWords(Math.round(pose[0]), Math.round(pose[1]) - 2, Math.round(pose[2])).replace(/,.*/, "");
-  $("you").textContent = `you: ${stand}`;
+  $("you").textContent = `You: ${stand}`;
   $("aim").textContent = found ? `aim: ${nameAim(found)}` : "";
 }
 
