@@ -382,8 +382,8 @@ class HumanBuilder(BuilderBase):
             MESSAGE_CHARACTERS if self.game.tokens else self.game.message_length or MESSAGE_CHARACTERS
         )
         self._page = _Page(Role.BUILDER, self, port, open_browser)
-        options = self.game.only("select_and_place", "can_yield")
-        self._page.hands[Role.BUILDER] = RemoteHands(self.game.controls, **options)
+        abilities = self.game.only("select_and_place", "can_yield")
+        self._page.hands[Role.BUILDER] = RemoteHands(self.game.controls, **abilities)
         self._forget(None)
 
     def _forget(self, seed: int | None) -> None:
@@ -416,14 +416,9 @@ class HumanBuilder(BuilderBase):
         self._page.close()
 
     def _show(self, observation: Any, active: int) -> None:
-        if not isinstance(observation, Mapping) or not {"agentPos", "grid"} <= observation.keys():
-            shown = (
-                sorted(map(str, observation)) if isinstance(observation, Mapping) else f"{observation!r:.60}"
-            )
-            raise AgentError(
-                f'the HumanBuilder got {shown}, expected pose and world: set builder_sees=("pose", "grid", …), or '
-                "use iglu_marl.agents.WindowBuilder, which also shows pictures"
-            )
+        hint = 'set builder_sees=("pose", "grid", …), or use iglu_marl.agents.WindowBuilder, which shows pictures'
+        for key in ("agentPos", "grid"):
+            require_entry(observation, (key,), "HumanBuilder", hint)
         names = ("agentPos", "target_grid", "target_mask", "target_sides")
         seen: dict[str, Any] = {name: np.array(observation[name]) for name in names if name in observation}
         seen |= {"grid": np.array(observed_grid(observation)), "active": active}

@@ -119,7 +119,9 @@ class RemoteHands:
             self.inputs.face(pitch_deg)
         elif name == "choose":
             self.inputs.choose(int(values[0]))
+        elif name == "place":
+            self.inputs.place()
+        elif name == "remove":
+            self.inputs.remove()
         else:
-            {"place": self.inputs.place, "remove": self.inputs.remove, "yield": self.inputs.yield_turn}[
-                name
-            ]()
+            self.inputs.yield_turn()

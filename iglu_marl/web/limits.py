@@ -94,21 +94,18 @@ async def json_of(request: Request, limit: int = FORM_BYTES) -> dict[str, Any]:
     return content
 
 
-def answers_to(failures: Iterable[type[Exception]]) -> dict[Any, Any]:
-    """Return handlers of Starlette that answer errors as JSON; failures: those of the server, logged and not shown."""
+def answers_to(errors: Iterable[type[Exception]]) -> dict[Any, Any]:
+    """Return handlers of Starlette that answer errors as JSON; those of the server are logged, and not shown."""
 
-    async def answer_stated(_: Request, error: HTTPException) -> Response:
-        return JSONResponse({"error": error.detail}, error.status_code)
-
-    async def answer_wrong(_: Request, error: Exception) -> Response:
-        return JSONResponse({"error": str(error)[:300]}, 400)
-
-    async def answer_failure(_: Request, error: Exception) -> Response:
+    async def answer(_: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return JSONResponse({"error": error.detail}, error.status_code)
+        if isinstance(error, ConfigError):
+            return JSONResponse({"error": str(error)[:300]}, 400)
         _log.error("a request has failed: %s", error)
         return JSONResponse({"error": "That did not work. Please try again in a minute."}, 503)
 
-    handlers = dict.fromkeys(failures, answer_failure)
-    return {**handlers, HTTPException: answer_stated, ConfigError: answer_wrong}
+    return dict.fromkeys((HTTPException, *errors), answer)
 
 
 async def message_of(socket: WebSocket) -> dict[str, Any]:

@@ -38,7 +38,6 @@ KNOWS = 0.95  # share of right answers
 STEP_S = 0.5  # of the rehearsal's time
 ACTS = 5  # of a builder in a step; agents at full speed would make 10
 LONGEST_S = 24 * 3600.0
-STRANDED = "still waiting"  # for a partner, when nobody comes any more
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,17 +75,12 @@ class _Visitor:
         self.view: dict[str, Any] = {}
         self.outcome = ""  # "turned away", "dropped out", or the last stage
         self.waits: list[float] = []
-        self._asked_at: float | None = None  # when it began to wait
+        self.asked_at: float | None = None  # when it began to wait
         self._offered_at: float | None = None
         self.client: Client | None = None
         self._player: Partner | None = None
         self._returns = False  # from a game
         self._held: tuple[float, str, Any, float] | None = None  # when something is said and done
-
-    @property
-    def waiting_s(self) -> float:
-        """The time for which it has waited for a partner."""
-        return 0.0 if self._asked_at is None else clock.monotonic() - self._asked_at
 
     async def act(self, sessions: Sessions) -> None:
         """Do what comes next, and set `due`."""
@@ -113,7 +107,7 @@ class _Visitor:
             self.outcome = "turned away"
 
     def _show(self, view: dict[str, Any]) -> None:
-        self.view, self._asked_at, self._offered_at = view, None, None
+        self.view, self.asked_at, self._offered_at = view, None, None
         if view["stage"] in OVER:
             self.outcome = view["stage"]
         mean_s = READING_S.get(view["stage"], REACTION_S)
@@ -131,13 +125,13 @@ class _Visitor:
     async def _ask_for_game(self, sessions: Sessions) -> None:
         """Ask for a game, or for a partner once a second."""
         now = clock.monotonic()
-        self._asked_at = self._asked_at or now
+        self.asked_at = self.asked_at or now
         ready = self._offered_at is not None and now - self._offered_at >= REACTION_S
         answer = await sessions.game({"token": self.view["token"], "ready": ready})
         self.due = now + 1.0
         if "stage" in answer or "play" in answer:
-            self.waits.append(now - self._asked_at)
-            self._asked_at = self._offered_at = None
+            self.waits.append(now - self.asked_at)
+            self.asked_at = self._offered_at = None
         if "stage" in answer:
             self._show(await sessions.enter({"token": self.view["token"]}))
         elif "play" in answer:
@@ -223,7 +217,7 @@ async def _run(
     patience = max(300.0, 2 * sessions.study.wait_s)
     while there := [one for one in visitors if not one.outcome]:
         now = clock.monotonic()
-        if now > end or all(one.waiting_s > patience for one in there):
+        if now > end or all(one.asked_at and now - one.asked_at > patience for one in there):
             break
         for one in there:
             if now >= min(one.due, one.came + one.stays_s):
@@ -292,7 +286,7 @@ def _report(
     waits: list[float] = []
     for one in (one for one in visitors if one.code in people):
         condition = people[one.code]["condition"]
-        balance[condition][one.outcome or STRANDED] += 1
+        balance[condition][one.outcome or "still waiting"] += 1
         waits += one.waits if condition in study.paired else []
     over = [row for row in people.values() if row["stage"] in OVER and row["stage"] != "refused"]
     return {

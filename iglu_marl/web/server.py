@@ -215,14 +215,11 @@ def _page(name: str) -> Any:
 
 async def static_file(request: Request) -> Response:
     """Answer with a script or a style."""
-    name = request.path_params["name"]
-    kind = {"js": "text/javascript", "css": "text/css"}.get(name.rpartition(".")[2])
-    if kind is None or not name.replace(".", "").replace("-", "").isalnum():
-        return PlainTextResponse("There is no such file.", 404)
-    try:
-        return Response(read_static(name), media_type=kind)
-    except FileNotFoundError:
-        return PlainTextResponse("There is no such file.", 404)
+    if match := re.fullmatch(r"[\w-]+\.(js|css)", request.path_params["name"]):
+        with contextlib.suppress(FileNotFoundError):
+            kind = "css" if match[1] == "css" else "javascript"
+            return Response(read_static(match[0]), media_type=f"text/{kind}")
+    return PlainTextResponse("There is no such file.", 404)
 
 
 async def lobby(request: Request) -> Response:

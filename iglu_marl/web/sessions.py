@@ -109,27 +109,17 @@ class Sessions:
         with db.in_words("the database cannot be used"):
             going = {room.recording: room for room in rooms.rooms.values()}
             for recording, rows in (await self.store.call(db.unended, self.study.name)).items():
-                number, players = rows[0]["number"], [row["participant"] for row in rows]
-                if (room := going.get(recording)) is None:
-                    if not (rooms.options.folder / recording).exists():
-                        _log.error(
-                            "the recording %s is in another folder, perhaps of another server", recording
-                        )
-                        continue
-                    end = _ended(rooms.options.folder / recording)
-                    await self.store.call(self._note_end, recording, end, number, players)
-                    continue
-                for row in rows:
-                    self._seats[row["participant"], number] = room.seats[player_of(row["role"])].token
-                found = [await self.store.call(db.by_id, participant) for participant in players]
-                people = [who for who in found if who is not None]
-                if people:
-                    room.until = clock.monotonic() + min(map(self._left, people))
-                    roles = {row["participant"]: player_of(row["role"]) for row in rows}
-                    self._follow(room, {**people[0], "game": number}, roles)
-                    for participant in roles:  # who comes back was away
+                number, path = rows[0]["number"], rooms.options.folder / recording
+                players = {row["participant"]: player_of(row["role"]) for row in rows}
+                if (room := going.get(recording)) is not None:
+                    await self._connect(room, number, players)
+                    for participant in players:  # who comes back was away
                         detail = {"game": number, "tick": room.game.ticks, "why": "server"}
                         self._keep(db.note, participant, "away", detail, clock.time())
+                elif path.exists():
+                    await self.store.call(self._note_end, recording, _ended(path), number, [*players])
+                else:
+                    _log.error("the recording %s is in another folder, perhaps of another server", recording)
 
     async def settle(self) -> None:
         """Wait for pending writes."""
@@ -402,28 +392,20 @@ class Sessions:
         for other in room.seats.values():
             if other.invitation:
                 self.rooms.claim(other.invitation)
-        rows = [await self.store.call(db.by_id, participant) for participant in players]
-        room.until = clock.monotonic() + min(self._left(one) for one in rows if one is not None)
-        begun = {
-            participant: {
-                "number": number, "task": task, "role": str(role), "recording": room.recording, "how": "",
-                "practice": int(self._round(row).practice),
-                "partner": partner,
-            }
-            for participant, role in players.items()
-        }  # fmt: skip
-        await self.store.call(db.game_begun, begun)
-        if partner != PERSON and own == Role.ARCHITECT:
-            await self.store.call(
-                db.note,
-                row["id"],
-                "reader",
-                {"game": number, "builder": partner, "reader": reader_of(partner)},
-            )
+        facts = {"number": number, "task": task, "recording": room.recording, "partner": partner}
+        practice = int(self._round(row).practice)
+        await self.store.call(db.game_begun, players, {**facts, "practice": practice})
+        await self._connect(room, number, players)
+        return {"play": self._seats[row["id"], number]}
+
+    async def _connect(self, room: Room, number: int, players: Mapping[int, Player]) -> None:
+        """Give participants their seats in a game."""
         for participant, role in players.items():
             self._seats[participant, number] = room.seats[role].token
-        self._follow(room, row, players)
-        return {"play": self._seats[row["id"], number]}
+        rows = [row for who in players if (row := await self.store.call(db.by_id, who)) is not None]
+        if rows:
+            room.until = clock.monotonic() + min(map(self._left, rows))
+            self._follow(room, {**rows[0], "game": number}, players)
 
     def _follow(self, room: Room, row: dict[str, Any], players: Mapping[int, Player]) -> None:
         """Store what people do in the game of a participant's row, and its end when it comes."""
@@ -431,7 +413,10 @@ class Sessions:
         practice, room.coach = present.practice, present.tutorial
         least_s = 0.0 if practice else self.study.least_s
         if practice and not present.tutorial:
-            self._set_goal(room)
+            kind, _, count = self.study.practice_until.partition(":")
+            room.goal = int(count) if kind == "blocks" else 0
+            if kind == "minutes":
+                room.until = min(room.until, clock.monotonic() + 60 * int(count))
 
         def store_event(kind: str, player: Player, facts: Mapping[str, Any]) -> None:
             detail = {"game": number, "tick": room.game.ticks, **facts}
@@ -469,14 +454,6 @@ class Sessions:
 
         room.on_event.append(store_event)
         room.on_end.append(store_end)
-
-    def _set_goal(self, room: Room) -> None:
-        """Let a practice game end when the study's criterion is met."""
-        kind, _, count = self.study.practice_until.partition(":")
-        if kind == "minutes":
-            room.until = min(room.until, clock.monotonic() + 60 * int(count))
-        elif kind == "blocks":
-            room.goal = int(count)
 
     def _keep(self, work: Callable[..., Any], *arguments: Any) -> None:
         """Write to the database beside the games, when it can be written."""

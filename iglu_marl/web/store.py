@@ -14,6 +14,7 @@ import os
 import secrets
 import socket
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,19 +36,8 @@ _LOCKED_BY = """
     WHERE locktype = 'advisory' AND granted AND objid::bigint = :key AND database = (
         SELECT oid FROM pg_database WHERE datname = current_database())
 """
-MESSAGE_FACTS = (
-    "recording",
-    "game",
-    "practice",
-    "tick",
-    "player",
-    "agent",
-    "to",
-    "text",
-    "how",
-    "typed_s",
-    "reader",
-)
+_PLACE_FACTS = ("recording", "game", "practice", "tick")  # of a message
+_WORD_FACTS = ("player", "agent", "to", "text", "how", "typed_s", "reader")
 RETRY_S = (0.5, 1.0, 2.0, 5.0)  # between attempts to write; the last one repeats
 _Result = TypeVar("_Result")
 _log = logging.getLogger("uvicorn.error")
@@ -468,10 +458,11 @@ def events(connection: sql.Connection, participant: int, kind: str) -> int:
     return _count(connection, (EVENTS.c.participant == participant) & (EVENTS.c.kind == kind))
 
 
-def game_begun(connection: sql.Connection, facts: Mapping[int, Mapping[str, Any]]) -> None:
-    """Store a new game for its players: columns by participant."""
-    for participant, columns in facts.items():
-        connection.execute(sql.insert(GAMES).values(participant=participant, begun=clock.time(), **columns))
+def game_begun(connection: sql.Connection, roles: Mapping[int, str], facts: Mapping[str, Any]) -> None:
+    """Store a new game for its players. roles: by participant. facts: columns that are the same for all."""
+    for participant, role in roles.items():
+        own = {"participant": participant, "role": str(role), "begun": clock.time(), "how": ""}
+        connection.execute(sql.insert(GAMES).values(**own, **facts))
 
 
 def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, Any]]]:
@@ -498,14 +489,10 @@ def game_ended(
 
 def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
     """Return the number of participants by condition and stage."""
-    table = PARTICIPANTS
-    found = connection.execute(
-        sql.select(table.c.condition, table.c.stage, sql.func.count().label("participants"))
-        .where(table.c.study == study)
-        .group_by(table.c.condition, table.c.stage)
-        .order_by(table.c.condition, table.c.stage)
-    )
-    return [dict(row) for row in found.mappings()]
+    people = rows(connection, PARTICIPANTS, study)
+    counts = Counter((row["condition"], row["stage"]) for row in people)
+    names = ("condition", "stage", "participants")
+    return [dict(zip(names, (*place, count), strict=True)) for place, count in sorted(counts.items())]
 
 
 def _rows(connection: sql.Connection, table: sql.Table, study: str) -> sql.CursorResult[Any]:
@@ -525,13 +512,14 @@ def rows(connection: sql.Connection, table: sql.Table, study: str) -> list[dict[
 
 def messages(connection: sql.Connection, study: str) -> Iterator[list[Any]]:
     """Yield what was said in the games of a study, in order: by whom, to whom, when and how; a header first."""
-    yield ["code", "condition", "at", *MESSAGE_FACTS]
+    names = (*_PLACE_FACTS, *_WORD_FACTS)
+    yield ["code", "condition", "at", *names]
     for row in rows(connection, EVENTS, study):
         if row["kind"] in ("said", "heard"):
             detail = json.loads(row["detail"])
             detail["to"] = " ".join(detail.get("to", ()))
             code = row["code"] if row["kind"] == "said" else ""
-            yield [code, row["condition"], row["at"], *(detail.get(name, "") for name in MESSAGE_FACTS)]
+            yield [code, row["condition"], row["at"], *(detail.get(name, "") for name in names)]
 
 
 def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
@@ -546,9 +534,7 @@ def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
     own = found[0]["id"]
     played = sql.select(GAMES.c.recording).where(GAMES.c.participant == own)
     names = list(connection.execute(played).scalars())
-    for part in (GAMES, ANSWERS, EVENTS):
-        connection.execute(sql.delete(part).where(part.c.participant == own))
-    connection.execute(sql.delete(table).where(table.c.id == own))
+    connection.execute(sql.delete(table).where(table.c.id == own))  # and all that refers to it
     return names
 
 

@@ -306,18 +306,17 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         raise ConfigError(f"{file}: {error}") from None
 
 
-def _study(content: Mapping[str, Any]) -> Study:
+def _study(content: Mapping[str, Any]) -> Any:
     values: dict[str, Any] = dict(content)
     for key, kind in _LISTS.items():
         rows = values.get(key, [])
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise ConfigError(f"{key} is {rows!r:.60}, expected tables [[{key}]]")
+        tables = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+        expect(key, rows, tables, f"tables [[{key}]]")
         values[key] = tuple(_made(kind, row, f"a table [[{key}]]") for row in rows)
     if "fallback" in values:
         named = {Role(role): str(name) for role, name in dict(values["fallback"]).items()}
         values["fallback"] = {**dict.fromkeys(Role, "scripted"), **named}
-    study: Study = _made(Study, values, "the file")
-    return study
+    return _made(Study, values, "the file")
 
 
 def _made(kind: Any, row: Mapping[str, Any], where: str) -> Any:

@@ -27,10 +27,9 @@ from typer.testing import CliRunner
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from iglu_marl import ConfigError, replay
+from iglu_marl import replay
 from iglu_marl.cli import app
 from iglu_marl.recording import read_recording
-from iglu_marl.web.serving import listen
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -106,11 +105,6 @@ HEAD = b"GET / HTTP/1.1\r\nHost: "
 BODY = (
     b"POST /api/games HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\nContent-Length: 9\r\n\r\n{"
 )
-
-
-def test_a_port_has_one_server() -> None:
-    with listen("127.0.0.1", 0) as first, pytest.raises(ConfigError, match="no server can listen"):
-        listen("127.0.0.1", first.getsockname()[1])
 
 
 @pytest.mark.parametrize("sent", [HEAD, BODY])

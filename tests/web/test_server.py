@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -24,7 +25,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from iglu_marl import ConfigError, DataError, Role, Task, replay
-from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, create_app
 from iglu_marl.web.inputs import MOST_FRAMES, RemoteHands, read_frame
@@ -412,6 +413,41 @@ def test_games_that_cannot_be(client: TestClient, body: Any, expected: int) -> N
     assert answer.json()["error"]
 
 
+def dropped(content: bytes, name: str = "mine.json") -> dict[str, Any]:
+    file = {"name": name, "content": base64.b64encode(content).decode()}
+    return {"role": "builder", "partner": "scripted", "file": file}
+
+
+def test_a_dropped_file_is_the_task_of_a_game(client: TestClient) -> None:
+    blocks = json.dumps([[7, 7, 7, "red"], [7, 8, 7, "#0000ff"]]).encode()
+    answer = client.post("/api/games", json=dropped(blocks), headers=ORIGIN)
+    assert answer.status_code == 200, answer.text
+    task = only_room(client).game.task
+    assert grid_to_blocks(task.target_grid) == [(0, -1, 0, 6), (0, 0, 0, 1)]
+    assert task.task_id == "mine"
+
+
+BOX = {"boxes": [{"type": "red", "from": [0] * 3, "to": [9] * 3}]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (dropped(b"[]"), "no block"),
+        (dropped(b"VOX ", "../../x.vox"), "x.vox"),
+        (dropped(b"[[0, 0, 0, 1]]", "x.txt"), "ends in"),
+        (dropped(json.dumps(BOX).encode()), "Nobody can build"),
+        ({**dropped(b""), "file": {"name": "a.vox", "content": "?"}}, "cannot be used"),
+        ({**dropped(b""), "file": 7}, "cannot be used"),
+    ],
+)
+def test_an_unusable_file_is_refused_in_words(client: TestClient, asked: Any, expected: str) -> None:
+    answer = client.post("/api/games", json=asked, headers=ORIGIN)
+    assert answer.status_code == 400
+    assert expected in answer.json()["error"]
+    assert not client.app.state.rooms.rooms  # type: ignore[attr-defined]
+
+
 def test_a_server_that_cannot_write_says_nothing_of_itself(
     client: TestClient, options: dict[str, Any]
 ) -> None:
@@ -609,25 +645,3 @@ def test_numbers_have_a_password(options: dict[str, Any]) -> None:
             assert (answer.status_code, "games" in answer.text) == (401, False)
         assert client.get("/metrics", headers={"authorization": "Basic ???"}).status_code == 401
         assert "iglu_marl_games 0\n" in client.get("/metrics", auth=("anybody", "open, please")).text
-
-
-def test_the_clock_stops_before_rooms_are_closed(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    events: list[str] = []
-
-    async def course(_: Rooms) -> None:
-        try:
-            await anyio.Event().wait()
-        finally:
-            events.append("stopped")
-
-    async def close(_: Rooms) -> None:
-        await anyio.sleep(0)
-        events.append("closed")
-
-    for name, other in (("clock", course), ("check_all", course), ("close", close)):
-        monkeypatch.setattr(Rooms, name, other)
-    with serving(options):
-        pass
-    assert events == ["stopped", "stopped", "closed"]

@@ -217,8 +217,6 @@ def test_a_study_says_what_reads_an_architects_words(
             if number == 0:
                 until_game(client, token, 2)
         assert [game["partner"] for game in rows(client, db.GAMES)] == [builder] * 2
-        events = [json.loads(row["detail"]) for row in rows(client, db.EVENTS) if row["kind"] == "reader"]
-        assert events == [{"game": n, "builder": builder, "reader": reader} for n in range(2)]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ from iglu_marl.data import read_sessions
 from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, create_app
 from iglu_marl.web.sessions import Sessions
-from iglu_marl.web.store import EVENTS, GAMES, PARTICIPANTS, SCHEMAS, Store, advance
+from iglu_marl.web.store import EVENTS, GAMES, PARTICIPANTS, SCHEMAS, Store, advance, rows
 from iglu_marl.web.study import read_study
 
 STUDY = """
@@ -78,16 +78,6 @@ name = "device"
 text = "What have you used?"
 kind = "choice"
 options = ["mouse", "touch"]
-"""
-PAIRS = """
-name = "pairs"
-wait_s = 0.2
-
-[[conditions]]
-name = "people"
-partner = "person"
-role = "architect"
-tasks = ["one-red"]
 """
 ARCHITECTS = """
 [[conditions]]
@@ -199,6 +189,13 @@ def test_from_consent_to_the_code(tmp_path: Path, folder: Path) -> None:
     place = [str(study), "--folder", str(folder)]
     counts = json.loads(runner.invoke(command, ["study", "status", *place, "--json"]).stdout)
     assert [(row["stage"], row["participants"]) for row in counts] == [("done", 1)]
+    backup = ["study", "backup", *place, "-o", str(tmp_path / "copy.db")]
+    assert [bool(runner.invoke(command, backup).exit_code) for _ in range(2)] == [
+        False,
+        True,
+    ]  # not overwritten
+    copy = Store(f"sqlite:///{tmp_path / 'copy.db'}")
+    assert [row["code"] for row in copy.do(rows, PARTICIPANTS, "words")] == ["P1"]
     out = tmp_path / "out"
     assert runner.invoke(command, ["study", "export", *place, "-o", str(out)]).exit_code == 0
     (person,) = rows_of(out / "participants.csv")
@@ -310,30 +307,6 @@ def test_who_does_not_agree_is_not_asked_again(tmp_path: Path, folder: Path) -> 
         assert ask(client, "next", token=token, stage="consent", agree=False)["stage"] == "refused"
         assert ask(client, "game", token=token) == {"stage": "refused", "status": 200}
         assert ask(client, "enter", code="P1")["stage"] == "refused"
-
-
-def test_two_people_are_paired_and_a_third_gets_an_agent(tmp_path: Path, folder: Path) -> None:
-    with serving(written(tmp_path, PAIRS), folder) as client:
-        first, second, third = (to_the_game(client, code) for code in ("A", "B", "C"))
-        assert ask(client, "game", token=first)["wait"] > 0
-        assert ask(client, "game", token=second)["offered"]
-        architect_seat = ask(client, "game", token=first)["play"]
-        builder_seat = ask(client, "game", token=second)["play"]
-        assert ask(client, "game", token=first)["play"] == architect_seat  # a second tab
-        with joined(client, architect_seat) as architect, joined(client, builder_seat) as builder:
-            assert architect.until("welcome")["role"] == "architect"
-            assert builder.until("welcome")["agents"] == {"architect": None, "builder": None}
-            builder.until("status", state="playing")
-            for frame in PLACE_RED:
-                builder.frame(**frame)
-            architect.until("status", state="over")
-        for token in (first, second):
-            until_stage(client, token, "done")
-        waited = ask(client, "game", token=third)
-        while "wait" in waited:
-            waited = ask(client, "game", token=third)
-        with joined(client, waited["play"]) as alone:
-            assert alone.until("welcome")["agents"] == {"architect": None, "builder": "agent"}
 
 
 def test_a_game_goes_on_after_a_restart(tmp_path: Path, folder: Path) -> None:
@@ -484,11 +457,6 @@ def simulate(study: Path, folder: Path, url: str | None = None) -> list[dict[str
         assert recording.header["agents"] == {"architect": game["partner"], game["role"]: "person"}
         assert game["partner"] == partners[conditions[game["code"]]]
     return people
-
-
-@pytest.mark.slow
-def test_forty_participants(tmp_path: Path, folder: Path) -> None:
-    assert len(simulate(written(tmp_path, STUDY), folder)) == 40
 
 
 def postgres_programs() -> Path | None:
