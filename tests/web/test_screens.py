@@ -275,6 +275,7 @@ def test_a_study_of_two(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
             page.click("#form button")
         for page in pages:
             entered(page)
+        one.messages()  # of what was refused above
         leave = "document.getElementById('leave').click();"
         one.run(f"play.connection.socket.close(); {leave} {leave}")  # heard when the connection is back
         one.wait("return location.pathname === '/'")
