@@ -25,7 +25,6 @@ from test_study import ask, rows_of, serving, to_the_game, until_stage, written
 
 from iglu_marl import ConfigError
 from iglu_marl.web import store as db
-from iglu_marl.web.limits import Allowance
 from iglu_marl.web.pairing import GONE_S, READY_S, Queue
 
 GAMES = """
@@ -340,18 +339,6 @@ def test_other_pages_cannot_wait(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- faults and files
-
-
-def test_pictures_and_scripts_are_not_counted(tmp_path: Path) -> None:
-    """All participants behind one proxy have one address."""
-    with study(tmp_path) as client:
-        guard = client.app.middleware_stack.app  # type: ignore[attr-defined]
-        while not hasattr(guard, "_allowance_of"):
-            guard = guard.app
-        own = Allowance(0.001, 2.0)
-        guard._allowance_of = lambda address: own
-        assert {client.get("/static/study.js").status_code for _ in range(8)} == {200}
-        assert [client.get("/").status_code for _ in range(3)] == [200, 200, 429]
 
 
 def test_a_study_does_not_change_while_people_are_under_way(tmp_path: Path) -> None:
