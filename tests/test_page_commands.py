@@ -34,7 +34,7 @@ NOT_RUN = {
     r"python tests/": "minutes of both cores",
     r"python docs/assets/": "draws for minutes; tests/test_docs.py draws some",
     r"iglu-marl serve": "serves until it is stopped: tests/web/test_serve.py",
-    r"iglu-marl study backup": "reads the reader's study: tests/web/test_monitoring.py",
+    r"iglu-marl study backup": "reads the reader's study: tests/web/test_study.py",
     r"iglu-marl play": "waits for a person: tests/commands/test_play.py and tests/web/test_human.py",
     r"iglu-marl data fetch": "needs a network: tests/data/test_fetch.py",
     r".*\b(mdc|C7|iglu-singleturn|iglu-multiturn)\b": "reads a corpus: tests/commands/test_data_command.py",

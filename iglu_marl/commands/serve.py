@@ -17,8 +17,7 @@ from iglu_marl.core.extras import extra
 from iglu_marl.game.profiles import team_options
 
 # Limits among the fields of `ServerOptions`.
-LIMITS = frozenset(("games", "games_per_address", "connections_per_address"))
-LIMITS |= {"requests_per_s", "header_s", "free_mb", "late_s"}
+LIMITS = frozenset(("games", "games_per_address", "requests_per_s", "header_s", "free_mb", "late_s"))
 POSITIVE = re.compile(r"(?=.*[1-9])\d*\.?\d+")
 LOCAL = ("127.0.0.1", "localhost", "::1")
 

@@ -18,6 +18,7 @@ from iglu_marl.commands.options import (
     TaskSource,
     output_file,
     output_folder,
+    positive,
 )
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.extras import extra
@@ -45,9 +46,9 @@ def open_study(file: Path, db: str | None, folder: Path) -> tuple[Study, Store]:
 
 def rehearse(
     file: StudyFile,
-    participants: Annotated[int, Option(help="Number of simulated participants.")] = 60,
-    every: Annotated[float, Option(help="Mean seconds between two arrivals.")] = 20.0,
-    dropouts: Annotated[float, Option(help="Share who leave for good at some moment.")] = 0.2,
+    participants: Annotated[int, Option(min=1, help="Number of simulated participants.")] = 60,
+    every: Annotated[float, Option(help="Mean seconds between two arrivals.", callback=positive)] = 20.0,
+    dropouts: Annotated[float, Option(min=0, max=1, help="Share who leave for good at some moment.")] = 0.2,
     seed: Seed = 0,
     tasks: TaskSource = None,
     data: Data = None,

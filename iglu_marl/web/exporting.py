@@ -32,10 +32,8 @@ def export_study(
     for path in kept:
         shutil.copyfile(games / path.name, path)
     missing = len(dict.fromkeys(names)) - len(kept)
-    counts = {
-        **(_write_sessions(kept, output / SESSIONS) if sessions else {}),
-        "without a recording": missing,
-    }
+    counts = _write_sessions(kept, output / SESSIONS) if sessions else {}
+    counts["without a recording"] = missing
     return kept, {name: count for name, count in counts.items() if count}
 
 

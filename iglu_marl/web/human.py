@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,22 +30,15 @@ from iglu_marl.core.scoring import Alignment, Shifts, Target, align
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import Shown
 from iglu_marl.game.seats import unwrap_game
+from iglu_marl.rendering.palette import HEX_COLORS
+from iglu_marl.web.inputs import CommandFrame, RemoteHands
 from iglu_marl.web.options import ServerOptions
-
-if TYPE_CHECKING:
-    from iglu_marl.web.inputs import CommandFrame, RemoteHands
-    from iglu_marl.web.rooms import Client, Words
+from iglu_marl.web.rooms import Client, Seat, Words, new_token
 
 HOST = "127.0.0.1"
 LOOK_S = 0.2  # between two looks for Ctrl+C while a person is waited for
 CLOSE_S = 3.0  # for the last message to the page
 GONE = "You have left the game. This page can be closed."
-_PAIR_FACTS: Mapping[str, Any] = {
-    "speakers": {str(role): str(role) for role in Role},
-    "sees": None,
-    "hearers": None,
-    "inventories": None,
-}
 
 
 class PersonLeft(AgentError):
@@ -121,8 +114,6 @@ class _Page:
         with extra("web"):
             from iglu_marl.web.server import person_app
             from iglu_marl.web.serving import Server, listen, open_page
-        from iglu_marl.web.rooms import new_token
-
         self._token = new_token()
         options = ServerOptions()
         self._server = Server(person_app(self, options, GONE), options)
@@ -160,8 +151,6 @@ class _Page:
 
     def enter(self, token: str, page: str = "") -> Client | None:
         """Return a connection for the person, None for a wrong token. A connection before it is closed."""
-        from iglu_marl.web.rooms import Client, Seat
-
         if token != self._token or self._left:
             return None
         for other in self.clients:
@@ -226,28 +215,27 @@ class _Page:
 
     def status(self) -> dict[str, Any]:
         """Return the state of the game for the page."""
-        state = "over" if self.over else "playing"
-        return {"state": state, "how": self.over, "here": {}, "open": [], "wait_s": 0, "paused": False}
+        return {"state": "over" if self.over else "playing", "how": self.over, "here": {}}
 
     def _welcome(self) -> dict[str, Any]:
-        from iglu_marl.rendering.palette import HEX_COLORS
-
         return {
             "role": self.player,
             "player": self.player,
-            **_PAIR_FACTS,
+            "speakers": {str(role): str(role) for role in Role},
             "token": self._token,
-            "invites": {},
             "examples": True,
             "task": "",
             "colors": HEX_COLORS,
             "limit": self.agent.limit,
-            "agents": {},
-            "partner": "",
-            "back": "",
             "said": self.said,
             "turns": True,  # an empty message is silence, and motion is not predicted
         }
+
+
+def _heard(tracker: DialogueTracker, observation: Mapping[str, Any]) -> tuple[Utterance, ...]:
+    """Return the new utterances of an observation; none without a dialog."""
+    dialogs = [observation[key] for key in DIALOG_KEYS if key in observation]
+    return tracker.hear(dialogs[0]) if dialogs else ()
 
 
 class HumanArchitect:
@@ -307,7 +295,6 @@ class HumanArchitect:
         self._dialogue.forget()
         self._page.restart()
         self._task = task
-        self._target: tuple[bytes, Target] | None = None
         self._due = time.monotonic()
 
     def reset(self, role: Role, seed: int | None, task: Task | None = None) -> None:
@@ -348,19 +335,13 @@ class HumanArchitect:
         seen: dict[str, Any] = {name: np.array(observation[name]) for name in names if name in observation}
         if np.all(observation.get("target_mask", 1)):
             seen["score"], seen["ghost"] = self._measured(seen["grid"], seen["target_grid"])
-        said: tuple[Utterance, ...] = ()
-        if any(key in observation for key in DIALOG_KEYS):
-            said = self._dialogue.hear(require_entry(observation, DIALOG_KEYS, "HumanArchitect", hint))
-        self._page.show(seen, said, turn)
+        self._page.show(seen, _heard(self._dialogue, observation), turn)
 
     def _measured(self, grid: Any, goal: npt.NDArray[np.int8]) -> tuple[list[int], npt.NDArray[np.int8]]:
         """Return the numbers of right blocks and of blocks of the target, and the target as it lies over the build."""
-        key = goal.tobytes()
-        if self._target is None or self._target[0] != key:
-            task = None if self._task is None else self._task.in_ids("iglu")
-            options = (True, None) if task is None else (task.is_invariant, task.full_grid)
-            self._target = key, Target(goal, self.shifts, *options)
-        prepared = self._target[1]
+        task = None if self._task is None else self._task.in_ids("iglu")
+        options = (True, None) if task is None else (task.is_invariant, task.full_grid)
+        prepared = Target(goal, self.shifts, *options)
         matches = prepared.match_counts(grid)
         best = int(matches.max())
         in_place = matches[0, 10, 10] == best
@@ -401,6 +382,8 @@ class HumanBuilder(BuilderBase):
             MESSAGE_CHARACTERS if self.game.tokens else self.game.message_length or MESSAGE_CHARACTERS
         )
         self._page = _Page(Role.BUILDER, self, port, open_browser)
+        abilities = self.game.only("select_and_place", "can_yield")
+        self._page.hands[Role.BUILDER] = RemoteHands(self.game.controls, **abilities)
         self._forget(None)
 
     def _forget(self, seed: int | None) -> None:
@@ -408,22 +391,12 @@ class HumanBuilder(BuilderBase):
         self._page.restart()
         self._due = time.monotonic()
 
-    @property
-    def _hands(self) -> RemoteHands:
-        hands = self._page.hands
-        if not hands:
-            with extra("web"):
-                from iglu_marl.web.inputs import RemoteHands
-            options = self.game.only("select_and_place", "can_yield")
-            hands[self._page.player] = RemoteHands(self.game.controls, **options)
-        return hands[self._page.player]
-
     def act(self, observation: Any) -> Any:
         """Show the observation, and return the person's action in this step.
 
         Raises `AgentError` if pose or world are not observed, `PersonLeft` if the person leaves.
         """
-        hands = self._hands
+        hands = self._page.hands[Role.BUILDER]
         self._show(observation, hands.inputs.active)
         self._page.wait(self._due)
         self._due = max(self._due + self.step_s, time.monotonic())
@@ -443,20 +416,12 @@ class HumanBuilder(BuilderBase):
         self._page.close()
 
     def _show(self, observation: Any, active: int) -> None:
-        if not isinstance(observation, Mapping) or not {"agentPos", "grid"} <= observation.keys():
-            shown = (
-                sorted(map(str, observation)) if isinstance(observation, Mapping) else f"{observation!r:.60}"
-            )
-            raise AgentError(
-                f'the HumanBuilder got {shown}, expected pose and world: set builder_sees=("pose", "grid", …), or '
-                "use iglu_marl.agents.WindowBuilder, which also shows pictures"
-            )
+        hint = 'set builder_sees=("pose", "grid", …), or use iglu_marl.agents.WindowBuilder, which shows pictures'
+        for key in ("agentPos", "grid"):
+            require_entry(observation, (key,), "HumanBuilder", hint)
         names = ("agentPos", "target_grid", "target_mask", "target_sides")
         seen: dict[str, Any] = {name: np.array(observation[name]) for name in names if name in observation}
         seen |= {"grid": np.array(observed_grid(observation)), "active": active}
         if "inventory" in observation:
             seen["inventory"] = np.asarray(observation["inventory"]).ravel()[:6].astype(int)
-        said: tuple[Utterance, ...] = ()
-        if any(key in observation for key in DIALOG_KEYS):
-            said = self._dialogue.hear(require_entry(observation, DIALOG_KEYS, "HumanBuilder", ""))
-        self._page.show(seen, said, Role.BUILDER)
+        self._page.show(seen, _heard(self._dialogue, observation), Role.BUILDER)

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from iglu_marl.agents.human.controls import BACK, FAST, FORWARD, LEFT, RIGHT, UP, InputMapper
+from iglu_marl.core import schema
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.errors import ActionError
 
 KEYS = (FORWARD, BACK, LEFT, RIGHT, UP, FAST)  # by bit
 MOST_FRAMES = 8  # in the queue; with more, the two oldest are merged
 MOST_EVENTS = 16  # in a frame
+MOST_DEG = 720.0  # of a turn
 DELAY_STEPS = 10  # if the queue was never empty for this many steps, two frames are merged
 _EVENTS = {"place": 0, "remove": 0, "yield": 0, "choose": 1, "turn": 2}  # event: how many numbers it has
 
@@ -29,28 +30,35 @@ class CommandFrame(NamedTuple):
     events: tuple[tuple[Any, ...], ...]
 
 
+def _is_event(event: Any) -> bool:
+    if not isinstance(event, list) or not event or _EVENTS.get(str(event[0])) != len(event) - 1:
+        return False
+    if not all(type(value) in (int, float) and abs(value) <= MOST_DEG for value in event[1:]):  # nor nan
+        return False
+    return event[0] != "choose" or event[1] in range(1, 7)
+
+
+def _are_events(events: Any) -> bool:
+    return isinstance(events, list) and len(events) <= MOST_EVENTS and all(map(_is_event, events))
+
+
+_FRAME = {
+    "n": schema.whole(1, 2**53 - 1),
+    "held": schema.whole(0, (1 << len(KEYS)) - 1),
+    "events": schema.Field(
+        _are_events, f"{MOST_EVENTS} at most of {', '.join(_EVENTS)}, each with its numbers"
+    ),
+}
+
+
 def read_frame(message: Mapping[str, Any]) -> CommandFrame:
     """Return the frame of a message {"n": number, "held": bits, "events": [[name, numbers...]...]}.
 
-    Raises `ActionError` if the message is invalid.
+    Raises `DataError` if the message is invalid.
     """
-    number, held, events = message.get("n"), message.get("held", 0), message.get("events", [])
-    if type(number) is not int or not 0 < number < 2**53:
-        raise ActionError(f"n is {number!r:.40}, expected the number of a frame")
-    if type(held) is not int or not 0 <= held < 1 << len(KEYS):
-        raise ActionError(f"held is {held!r:.40}, expected bits in 0..{(1 << len(KEYS)) - 1}")
-    if not isinstance(events, list) or len(events) > MOST_EVENTS:
-        raise ActionError(f"events are {events!r:.60}, expected a list of {MOST_EVENTS} at most")
-    for event in events:
-        if not isinstance(event, list) or not event or _EVENTS.get(str(event[0])) != len(event) - 1:
-            raise ActionError(
-                f"an event is {event!r:.60}, expected one of {', '.join(_EVENTS)} with its numbers"
-            )
-        if not all(type(value) in (int, float) and abs(value) <= 720 for value in event[1:]):  # nor nan
-            raise ActionError(f"an event is {event!r:.60}, expected numbers in -720..720")
-        if event[0] == "choose" and event[1] not in range(1, 7):
-            raise ActionError(f"the color is {event[1]!r:.40}, expected 1..6")
-    return CommandFrame(number, held, tuple(map(tuple, events)))
+    content = {"n": message.get("n"), "held": message.get("held", 0), "events": message.get("events", [])}
+    schema.check(_FRAME, content)
+    return CommandFrame(content["n"], content["held"], tuple(map(tuple, content["events"])))
 
 
 class RemoteHands:
@@ -111,7 +119,9 @@ class RemoteHands:
             self.inputs.face(pitch_deg)
         elif name == "choose":
             self.inputs.choose(int(values[0]))
+        elif name == "place":
+            self.inputs.place()
+        elif name == "remove":
+            self.inputs.remove()
         else:
-            {"place": self.inputs.place, "remove": self.inputs.remove, "yield": self.inputs.yield_turn}[
-                name
-            ]()
+            self.inputs.yield_turn()

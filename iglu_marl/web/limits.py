@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from iglu_marl.core.errors import IgluMarlError
+from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.parsing import parse_json
 
 MESSAGE_BYTES = 4096  # of a message
@@ -27,6 +31,7 @@ REQUESTS_AT_ONCE_S = 10.0  # an address may send the requests of this many secon
 FREE = "/static/"  # paths whose requests are not counted
 ADDRESSES = 10_000  # whose rates are known, at most
 
+_log = logging.getLogger("uvicorn.error")
 _HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -59,22 +64,6 @@ class Allowance:
         return True
 
 
-class AllowanceByAddress:
-    """An `Allowance` per address; the addresses that were last seen longest ago are forgotten."""
-
-    def __init__(self, per_s: float, at_once: float) -> None:
-        self._rates = per_s, at_once
-        self._known: dict[str, Allowance] = {}
-
-    def take(self, address: str) -> bool:
-        """Return whether one more event of this address may pass now."""
-        allowance = self._known.pop(address, None) or Allowance(*self._rates)
-        self._known[address] = allowance
-        if len(self._known) > ADDRESSES:
-            del self._known[next(iter(self._known))]
-        return allowance.take()
-
-
 def address_of(scope: Mapping[str, Any]) -> str:
     """Return the address that a request comes from."""
     client = scope.get("client")
@@ -87,23 +76,50 @@ def same_origin(headers: Headers) -> bool:
     return origin is not None and urlsplit(origin).netloc == headers.get("host")
 
 
-async def json_of(request: Request, limit: int = FORM_BYTES) -> dict[str, Any] | Response:
-    """Return the JSON object that a page of this server has posted, or the response that refuses it."""
+async def json_of(request: Request, limit: int = FORM_BYTES) -> dict[str, Any]:
+    """Return the JSON object that a page of this server has posted. Raises `HTTPException`."""
     if not same_origin(request.headers):
-        return JSONResponse({"error": "Only pages of this server may send this request."}, 403)
+        raise HTTPException(403, "Only pages of this server may send this request.")
     body = b""
     try:
         async for part in request.stream():
             body += part
             if len(body) > limit:
-                return JSONResponse({"error": "The request is too large."}, 413)
-    except ClientDisconnect:
-        return JSONResponse({"error": "The request is incomplete."}, 400)  # nobody reads it
-    try:
-        found = parse_json(body.decode("utf-8", "replace"), "the request")
-    except IgluMarlError as error:
-        return JSONResponse({"error": str(error)[:200]}, 400)
-    return found if isinstance(found, dict) else JSONResponse({"error": "An object is expected."}, 400)
+                raise HTTPException(413, "The request is too large.")
+        content = parse_json(body.decode("utf-8", "replace"), "the request")
+    except (ClientDisconnect, IgluMarlError) as error:
+        raise HTTPException(400, str(error)[:200]) from None
+    if not isinstance(content, dict):
+        raise HTTPException(400, "An object is expected.")
+    return content
+
+
+def answers_to(errors: Iterable[type[Exception]]) -> dict[Any, Any]:
+    """Return handlers of Starlette that answer errors as JSON; those of the server are logged, and not shown."""
+
+    async def answer(_: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return JSONResponse({"error": error.detail}, error.status_code)
+        if isinstance(error, ConfigError):
+            return JSONResponse({"error": str(error)[:300]}, 400)
+        _log.error("a request has failed: %s", error)
+        return JSONResponse({"error": "That did not work. Please try again in a minute."}, 503)
+
+    return dict.fromkeys((HTTPException, *errors), answer)
+
+
+async def message_of(socket: WebSocket) -> dict[str, Any]:
+    """Return the next message. Raises `IgluMarlError` if it is no JSON object, `WebSocketDisconnect` at the end."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code") or 1000)
+    text = message.get("text")
+    if text is None or len(text) > MESSAGE_BYTES:
+        raise WebSocketDisconnect(TOO_LARGE)
+    content = parse_json(text, "the message")
+    if not isinstance(content, dict):
+        raise ConfigError(f"the message is {content!r:.40}, expected an object with the key t")
+    return content
 
 
 class Guard:
@@ -111,7 +127,8 @@ class Guard:
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...], requests_per_s: float) -> None:
         self.app, self.hosts = app, hosts
-        self._rate = AllowanceByAddress(requests_per_s, REQUESTS_AT_ONCE_S * requests_per_s)
+        at_once = REQUESTS_AT_ONCE_S * requests_per_s
+        self._allowance_of = lru_cache(ADDRESSES)(lambda address: Allowance(requests_per_s, at_once))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -122,7 +139,7 @@ class Guard:
         refusal = None
         if host not in self.hosts:
             refusal = PlainTextResponse("This server does not have that name.", 421)
-        elif not scope["path"].startswith(FREE) and not self._rate.take(address_of(scope)):
+        elif not scope["path"].startswith(FREE) and not self._allowance_of(address_of(scope)).take():
             refusal = PlainTextResponse("Too many requests.", 429)
         if refusal is None:
             await self.app(scope, receive, self._protecting(send) if scope["type"] == "http" else send)
@@ -142,28 +159,17 @@ class Guard:
         return protected
 
 
-def guarded(protocol: Any, most: int, head_s: float, proxies: Container[str] = ()) -> Any:
-    """Return a subclass of a protocol class of uvicorn that limits connections of an address and waiting for requests.
+def guarded(protocol: Any, head_s: float) -> Any:
+    """Return a subclass of a protocol class of uvicorn that ends connections whose requests do not come.
 
-    most: open connections of an address. head_s: seconds in which the head of a request has to come, and again its
-    body. proxies: addresses that have any number of connections.
+    head_s: seconds in which the head of a request has to come, and again its body.
     """
-    connections: dict[str, set[Any]] = {}
 
     class Guarded(protocol):  # type: ignore[misc]
         late: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
-            address = address_of({"client": self.client})
-            there = {one for one in connections.pop(address, ()) if not one.is_closing()}
-            if len(there) >= most and address not in proxies:
-                transport.abort()
-            else:
-                there.add(transport)
-            connections[address] = there  # the last seen address is the last one
-            if len(connections) > ADDRESSES:
-                del connections[next(iter(connections))]
             self.expect_more()
 
         def expect_more(self) -> None:

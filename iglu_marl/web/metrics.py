@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import secrets
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from iglu_marl.web.options import ServerOptions
-
-
-def knows(request: Request, secret: str) -> bool:
-    """Return whether a request has the secret as its password (HTTP basic authentication, any name)."""
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    if not secret or scheme.lower() != "basic":
-        return False
-    try:
-        password = base64.b64decode(given, validate=True).partition(b":")[2]
-    except (binascii.Error, ValueError):
-        return False
-    return secrets.compare_digest(password, secret.encode())
-
-
-def refusal(request: Request) -> Response | None:
-    """Return the response to a request without the password, or None."""
-    options: ServerOptions = request.app.state.options
-    if not options.secret:
-        return PlainTextResponse("There is no such page.", 404)
-    if not knows(request, options.secret):
-        return PlainTextResponse(
-            "This page has a password.", 401, {"www-authenticate": 'Basic realm="iglu-marl"'}
-        )
-    return None
-
 
 async def metrics(request: Request) -> Response:
-    """Answer with numbers in the text format of Prometheus."""
-    if refused := refusal(request):
-        return refused
+    """Answer a request with the password (basic authentication, any name) in the text format of Prometheus."""
+    secret: str = request.app.state.options.secret
+    if not secret:
+        return PlainTextResponse("There is no such page.", 404)
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    try:
+        password = base64.b64decode(given, validate=True).partition(b":")[2]
+    except ValueError:
+        password = b""
+    if scheme.lower() != "basic" or not secrets.compare_digest(password, secret.encode()):
+        asks = {"www-authenticate": 'Basic realm="iglu-marl"'}
+        return PlainTextResponse("This page has a password.", 401, asks)
     rooms, sessions = request.app.state.rooms, request.app.state.sessions
     going = [room for room in rooms.rooms.values() if not room.over]
     found = [
@@ -57,7 +39,7 @@ async def metrics(request: Request) -> Response:
         ]
         found += [
             ("participants", "Participants by condition and stage.", counts),
-            ("unwritten", "Writes that wait for the database.", [("", sessions.unwritten)]),
+            ("unwritten", "Writes that wait for the database.", [("", len(sessions.writes))]),
         ]
     lines = []
     for name, meaning, values in found:

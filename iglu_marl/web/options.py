@@ -24,6 +24,12 @@ PERSON = "person"  # in place of an agent's name
 READING = "scripted-llm"  # the builder "scripted" with a language model that reads
 
 
+def expect(what: str, value: Any, fits: object, expected: str) -> None:
+    """Raise `ConfigError` that names a value and what was expected, unless it fits."""
+    if not fits:
+        raise ConfigError(f"{what} is {value!r:.60}, expected {expected}")
+
+
 def shown_name(agent: str) -> str:
     """Return an agent's name as people see it: of a language model, without its endpoint."""
     return agent.partition("@")[0] if agent.startswith("llm:") else agent
@@ -59,8 +65,7 @@ class ServerOptions:
     examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
     partner_name: how pages call the other player, whoever it is; "" = an agent by its name, or a person.
     free_mb: free space for recordings below which no new game starts.
-    connections_per_address: open connections of an address. header_s: within which a request's head has to come, and
-        then its body.
+    header_s: within which a request's head has to come, and then its body.
     back: text of the link that leaves a game.
     secret: the password of the page /metrics; "" = there is no such page.
     """
@@ -81,18 +86,15 @@ class ServerOptions:
     examples: Literal["agents", "always", "never"] = "agents"
     partner_name: str = ""
     free_mb: float = 200.0
-    connections_per_address: int = 100
     header_s: float = 10.0
     back: str = "To the lobby"
     secret: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
-        if not self.tasks:
-            raise ConfigError("a server has no tasks, expected one or more by name")
         numbers = [name for name, kind in self.__annotations__.items() if kind in ("float", "int")]
         for name in numbers:
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
+            expect(name, getattr(self, name), getattr(self, name) > 0, "more than 0")
+        expect("tasks", self.tasks, self.tasks, "one or more by name")
         if self.config.is_team:
             usual = dict.fromkeys(AGENTS.values(), ("scripted",))
             agents = {role: usual.get(names, names) for role, names in self.agents.items()}
@@ -109,10 +111,7 @@ class ServerOptions:
         from iglu_marl.agents.registry import find, known
 
         for name in names:
-            if find(name, role) is None:
-                raise ConfigError(
-                    f"the {role} {name!r} is unknown{similar(name, known(role))}, expected one of "
-                    f"{', '.join(known(role))}, or llm:MODEL@ENDPOINT"
-                )
-            if self.config.is_team and name != "scripted" and not hasattr(find(name, role), "for_seat"):
-                raise ConfigError(f"the {role} {name!r} plays in no team, expected scripted or llm:MODEL")
+            agent, others = find(name, role), f"one of {', '.join(known(role))}, or llm:MODEL@ENDPOINT"
+            expect(f"the {role}", name, agent, others + similar(name, known(role)))
+            fits = not self.config.is_team or name == "scripted" or hasattr(agent, "for_seat")
+            expect(f"the {role} of a team", name, fits, "scripted or llm:MODEL")

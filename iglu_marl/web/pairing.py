@@ -24,11 +24,6 @@ class Waiting:
     offered_at: float = 0.0
     ready: bool = False
 
-    @property
-    def matched(self) -> bool:
-        """Whether both are ready."""
-        return self.other is not None and self.ready and self.other.ready
-
 
 class Queue:
     """The participants who wait for the same game, in order of arrival."""

@@ -6,7 +6,7 @@ They think in threads, which give way to the clock (`warming.SWITCH_S`). An acti
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import Any
 
 from iglu_marl.agents.registry import partner_for
@@ -16,7 +16,6 @@ from iglu_marl.game.agent import begin, is_idle, is_ready
 from iglu_marl.recording.rollout import Player
 
 TURN_TICKS = 20  # an idle agent acts once a second, and when others speak or end a turn
-THREADS = 2  # in which agents think: more would compete with the clock
 
 
 class AtOnce(Executor):
@@ -33,11 +32,6 @@ class AtOnce(Executor):
 
 
 AT_ONCE = AtOnce()
-
-
-def threads() -> Executor:
-    """Return the threads in which the agents of a server think."""
-    return ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
 
 
 class Partner:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -52,21 +53,11 @@ class Crowd:
     dropouts: float = 0.2
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        for name in ("participants", "every_s"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
-        if not 0 <= self.dropouts <= 1:
-            raise ConfigError(f"dropouts is {self.dropouts!r}, expected 0..1")
-
 
 class _Hands(RemoteHands):
     """The hands of a builder for whom an agent plays."""
 
     act: Any = None
-
-    def take(self, frame: CommandFrame) -> None:
-        """Ignore the page's input."""
 
     def action(self, yaw_deg: float, pitch_deg: float) -> Any:
         """Return the agent's action, once."""
@@ -84,17 +75,12 @@ class _Visitor:
         self.view: dict[str, Any] = {}
         self.outcome = ""  # "turned away", "dropped out", or the last stage
         self.waits: list[float] = []
-        self._asked_at: float | None = None  # when it began to wait
+        self.asked_at: float | None = None  # when it began to wait
         self._offered_at: float | None = None
         self.client: Client | None = None
         self._player: Partner | None = None
         self._returns = False  # from a game
         self._held: tuple[float, str, Any, float] | None = None  # when something is said and done
-
-    @property
-    def waiting_s(self) -> float:
-        """The time for which it has waited for a partner."""
-        return 0.0 if self._asked_at is None else clock.monotonic() - self._asked_at
 
     async def act(self, sessions: Sessions) -> None:
         """Do what comes next, and set `due`."""
@@ -121,7 +107,7 @@ class _Visitor:
             self.outcome = "turned away"
 
     def _show(self, view: dict[str, Any]) -> None:
-        self.view, self._asked_at, self._offered_at = view, None, None
+        self.view, self.asked_at, self._offered_at = view, None, None
         if view["stage"] in OVER:
             self.outcome = view["stage"]
         mean_s = READING_S.get(view["stage"], REACTION_S)
@@ -139,13 +125,13 @@ class _Visitor:
     async def _ask_for_game(self, sessions: Sessions) -> None:
         """Ask for a game, or for a partner once a second."""
         now = clock.monotonic()
-        self._asked_at = self._asked_at or now
+        self.asked_at = self.asked_at or now
         ready = self._offered_at is not None and now - self._offered_at >= REACTION_S
         answer = await sessions.game({"token": self.view["token"], "ready": ready})
         self.due = now + 1.0
         if "stage" in answer or "play" in answer:
-            self.waits.append(now - self._asked_at)
-            self._asked_at = self._offered_at = None
+            self.waits.append(now - self.asked_at)
+            self.asked_at = self._offered_at = None
         if "stage" in answer:
             self._show(await sessions.enter({"token": self.view["token"]}))
         elif "play" in answer:
@@ -162,7 +148,7 @@ class _Visitor:
         if player in room.hands:
             room.hands[player] = _Hands(room.game.config.controls)
         self._player = Partner(room.game, player, PLAYER, AT_ONCE, int(self.rng.integers(2**31)))
-        self._held, self._number = None, 0
+        self._held = None
         self.due = clock.monotonic() + 1.0
 
     def _look_at_game(self) -> None:
@@ -198,8 +184,7 @@ class _Visitor:
             room.say(self.client, Words(words, "typed", typed_s))
             hands = room.hands.get(self.client.player)
             if act is not None and isinstance(hands, _Hands):
-                self._number += 1
-                room.move(self.client, CommandFrame(self._number, 0, ()))
+                room.move(self.client, CommandFrame(1, 0, ()))
                 hands.act = act
 
     def look(self) -> None:
@@ -232,7 +217,7 @@ async def _run(
     patience = max(300.0, 2 * sessions.study.wait_s)
     while there := [one for one in visitors if not one.outcome]:
         now = clock.monotonic()
-        if now > end or all(one.waiting_s > patience for one in there):
+        if now > end or all(one.asked_at and now - one.asked_at > patience for one in there):
             break
         for one in there:
             if now >= min(one.due, one.came + one.stays_s):
@@ -267,8 +252,7 @@ def run_rehearsal(
     options = options_for(study, ServerOptions(folder=folder, tasks=tasks, agents=agents, free_mb=1.0))
     store = db.Store(f"sqlite:///{folder / 'studies.db'}")
     visitors, took_s = asyncio.run(_rehearse(study, options, store, crowd))
-    found = {table.name: list(store.do(db.rows, table, study.name)) for table in (db.PARTICIPANTS, db.GAMES)}
-    return _report(study, folder, crowd, visitors, found, took_s), store
+    return _report(study, folder, visitors, store, took_s), store
 
 
 def _player_for(name: str) -> str:
@@ -290,51 +274,39 @@ async def _rehearse(
 
 
 def _report(
-    study: Study,
-    folder: Path,
-    crowd: Crowd,
-    visitors: list[_Visitor],
-    found: Mapping[str, list[dict[str, Any]]],
-    took_s: float,
+    study: Study, folder: Path, visitors: list[_Visitor], store: db.Store, took_s: float
 ) -> dict[str, Any]:
-    people, games = {row["code"]: row for row in found["participants"]}, found["games"]
-    of_people = [game for game in games if game["condition"] in study.paired]
-    counted = [game for game in of_people if not study.rounds(game["condition"])[game["number"]].practice]
-    first = [game for game in counted if game["number"] == _first(study, game)]
-    outcomes = {one.code: one.outcome or "still waiting" for one in visitors}
-    over = [row for row in people.values() if row["stage"] in OVER and row["stage"] != "refused"]
-    minutes = {row["code"]: (row["finished"] - row["came"]) / 60 for row in over}
-    waits = [
-        wait
-        for one in visitors
-        for wait in one.waits
-        if people.get(one.code, {}).get("condition") in study.paired
-    ]
+    people = {row["code"]: row for row in store.do(db.rows, db.PARTICIPANTS, study.name)}
+    games = store.do(db.rows, db.GAMES, study.name)
+    counted = [row for row in games if row["condition"] in study.paired and not row["practice"]]
+    met: dict[str, set[str]] = defaultdict(set)  # the people of a game
+    for row in counted:
+        met[row["recording"]].add(row["code"])
     balance: dict[str, Counter[str]] = {one.name: Counter() for one in study.conditions}
-    for row in people.values():
-        balance[row["condition"]][outcomes[row["code"]]] += 1
+    waits: list[float] = []
+    for one in (one for one in visitors if one.code in people):
+        condition = people[one.code]["condition"]
+        balance[condition][one.outcome or "still waiting"] += 1
+        waits += one.waits if condition in study.paired else []
+    over = [row for row in people.values() if row["stage"] in OVER and row["stage"] != "refused"]
     return {
-        "participants": crowd.participants,
+        "participants": len(visitors),
         "hours": round(took_s / 3600, 2),
         "balance": {name: dict(counts) for name, counts in balance.items()},
-        "pairs": len({game["recording"] for game in first if game["partner"] == PERSON}),
-        "games": dict(Counter({game["recording"]: game["how"] for game in games}.values())),
-        "fallbacks": sum(game["partner"] != PERSON for game in counted),
+        "pairs": len({frozenset(codes) for codes in met.values() if len(codes) > 1}),
+        "games": dict(Counter({row["recording"]: row["how"] for row in games}.values())),
+        "fallbacks": sum(row["partner"] != PERSON for row in counted),
         "wait_s": {
             str(share): round(float(np.percentile(waits or [0.0], share)), 1) for share in (50, 95, 100)
         },
-        "minutes": round(float(np.median([*minutes.values()] or [0.0])), 1),
-        "problems": _problems(folder, outcomes, games),
+        "minutes": round(median([row["finished"] - row["came"] for row in over] or [0.0]) / 60, 1),
+        "problems": _problems(folder, visitors, games),
     }
 
 
-def _first(study: Study, game: Mapping[str, Any]) -> int:
-    return sum(one.practice for one in study.rounds(game["condition"]))
-
-
-def _problems(folder: Path, outcomes: Mapping[str, str], games: list[dict[str, Any]]) -> list[str]:
+def _problems(folder: Path, visitors: list[_Visitor], games: list[dict[str, Any]]) -> list[str]:
     """Return what is wrong, one line each: who waits for ever, games without an end, recordings that do not replay."""
-    stranded = [code for code, outcome in outcomes.items() if outcome == "still waiting"]
+    stranded = [one.code for one in visitors if not one.outcome]
     problems = [f"{code} waits for a partner, and nobody comes any more" for code in stranded]
     problems += [
         f"the game {one['recording']} of {one['code']} has no end" for one in games if not one["how"]

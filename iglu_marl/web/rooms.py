@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.agents.registry import game_options, partner_for, reader_of
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError, StateError
 from iglu_marl.core.files import PRIVATE, write_text
@@ -36,8 +37,8 @@ from iglu_marl.recording.values import player_of
 from iglu_marl.rendering.palette import HEX_COLORS
 from iglu_marl.web import clock
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import AGENTS, PERSON, ServerOptions, shown_name, team_facts
-from iglu_marl.web.partners import Partner, threads
+from iglu_marl.web.options import AGENTS, PERSON, ServerOptions, expect, shown_name, team_facts
+from iglu_marl.web.partners import Partner
 
 WORDS_WAITING = 8  # queued messages of a person; more are not taken
 NOTES_WAITING = 200  # queued messages for a client
@@ -45,6 +46,7 @@ OUTSIDE_TICKS = 2  # between frames of motion for views from outside; their page
 APART = 5  # cells from the middle in which the outermost of several builders start
 INVITE_S = 900.0  # for which a game waits for an invited person
 KEPT_S = 600.0  # how long a finished game can be looked at
+THREADS = 2  # in which agents think: more would compete with the clock
 SLOTS = 20  # groups of rooms that tick one after the other
 HURRY_S = 0.2  # a clock that is later than this skips ticks: nobody wants a game in fast motion
 FEW = 10  # games; with fewer, late ticks have another cause
@@ -70,7 +72,6 @@ class Client:
         self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
         self.wake = asyncio.Event()
         self.gone = False  # to be closed after the queued messages
-        self.code = 1000  # of closing
         self._since = -1
         self._ack = 0
         self._floor = ""
@@ -614,7 +615,7 @@ class Rooms:
         self.rooms: dict[str, Room] = {}
         self._tokens: dict[str, tuple[Room, Seat]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
-        self._thinking = thinking or threads()
+        self._thinking = thinking or ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
         self._slots: list[list[Room]] = [[] for _ in range(SLOTS)]  # rooms that tick together
         self.draining = False  # no new games, because the server is going to end
@@ -634,9 +635,9 @@ class Rooms:
         partner: an agent's name, or "person", of all other players or by player. Raises `ConfigError` if a name is
         unknown.
         """
-        players = tuple(self.options.config.players.values())
-        if player not in players:
-            raise ConfigError(f"the role is {player!r:.40}, expected one of {', '.join(players)}")
+        options = self.options
+        players = tuple(options.config.players.values())
+        check_option("the role", player, players)
         seats = []
         for one in players:
             agent = None if one == player else self._partner(one, partner)
@@ -644,18 +645,15 @@ class Rooms:
             seats.append(Seat(one, agent, invitation=invitation, away_at=clock.monotonic()))
         own = next(seat for seat in seats if seat.player == player)
         own.token, own.invitation = own.invitation, ""
-        await self._begin(seats, task, origin, seed)
-        return own
-
-    async def _begin(self, seats: list[Seat], task: str | Task | None, origin: str, seed: int | None) -> Room:
-        """Create a room for a task, a task by name, or for any."""
-        options = self.options
-        if isinstance(task, str) and task not in options.tasks:
-            raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
-        name = secrets.choice(tuple(options.tasks)) if task is None else task
-        chosen = name if isinstance(name, Task) else options.tasks[name]
+        if isinstance(task, str):
+            check_option("the task", task, options.tasks)
+        chosen = secrets.choice(tuple(options.tasks)) if task is None else task
         builders = [seat.agent for seat in seats if role_of(seat.player) == Role.BUILDER]
-        game = game_for(chosen, None if None in builders else builders[0], options)
+        game = game_for(
+            chosen if isinstance(chosen, Task) else options.tasks[chosen],
+            None if None in builders else builders[0],
+            options,
+        )
         room = Room(secrets.token_hex(6), game, seats, options, self._thinking)
         room.origin = origin
         self.rooms[room.name] = room  # at once, because it counts towards the limits
@@ -665,17 +663,15 @@ class Rooms:
             del self.rooms[room.name]
             raise
         self._open(room)
-        return room
+        return own
 
     def _partner(self, player: Player, partner: str | Mapping[str, str]) -> str | None:
         """Return the agent that was asked for as a player; None is a person."""
         name = partner if isinstance(partner, str) else partner.get(str(player), PERSON)
         names = {shown_name(one): one for one in self.options.agents.get(role_of(player), ())}
-        name = names.get(name, name)
-        if name != PERSON and name not in names.values():
-            known = ", ".join((*names, PERSON))
-            raise ConfigError(f"the partner is {name!r:.40}, expected one of {known}")
-        return None if name == PERSON else name
+        known = name in (*names, *names.values(), PERSON)
+        expect("the partner", name, known, f"one of {', '.join((*names, PERSON))}")  # without endpoints
+        return None if name == PERSON else names.get(name, name)
 
     def _open(self, room: Room) -> None:
         """Register the tokens of a room, and add it to the clock."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
@@ -25,7 +26,6 @@ from iglu_marl.agents.learned.zoo import pretrained, zoo
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.files import private_folder
-from iglu_marl.core.parsing import parse_json
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import reason_impossible
@@ -33,19 +33,19 @@ from iglu_marl.tasks.imported import fitted
 from iglu_marl.tasks.voxel_files import read_voxels
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
-    MESSAGE_BYTES,
     MESSAGES_AT_ONCE,
     MESSAGES_PER_S,
     POLICY,
     STRUCTURE_BYTES,
-    TOO_LARGE,
     UNPACKED_BYTES,
     WORDS_AT_ONCE,
     WORDS_PER_S,
     Allowance,
     Guard,
     address_of,
+    answers_to,
     json_of,
+    message_of,
     same_origin,
 )
 from iglu_marl.web.locks import FileLock
@@ -67,7 +67,6 @@ JOIN_S = 10.0  # for the first message
 CLOSE_S = 20.0  # for the last messages of a connection that is closed
 LOCK = ".server"  # file of a folder that a running server has locked
 WATCH_S = 2.0  # between looks at the locks
-MOST_ERRORS = 20  # of a connection
 FLOOD_S = 0.002  # for which a connection that sends too much is not read
 NORMAL = (1000, 1001, 1005)  # codes of a connection that its page has closed
 
@@ -136,6 +135,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             Route("/healthz", health),
         ],
         middleware=[Middleware(Guard, options.hosts, options.requests_per_s)],
+        exception_handlers=answers_to([IgluMarlError, *(() if sessions is None else sessions.failures)]),
         lifespan=lifespan,
     )
     app.state.options, app.state.sessions = options, sessions
@@ -215,14 +215,11 @@ def _page(name: str) -> Any:
 
 async def static_file(request: Request) -> Response:
     """Answer with a script or a style."""
-    name = request.path_params["name"]
-    kind = {"js": "text/javascript", "css": "text/css"}.get(name.rpartition(".")[2])
-    if kind is None or not name.replace(".", "").replace("-", "").isalnum():
-        return PlainTextResponse("There is no such file.", 404)
-    try:
-        return Response(read_static(name), media_type=kind)
-    except FileNotFoundError:
-        return PlainTextResponse("There is no such file.", 404)
+    if match := re.fullmatch(r"[\w-]+\.(js|css)", request.path_params["name"]):
+        with contextlib.suppress(FileNotFoundError):
+            kind = "css" if match[1] == "css" else "javascript"
+            return Response(read_static(match[0]), media_type=f"text/{kind}")
+    return PlainTextResponse("There is no such file.", 404)
 
 
 async def lobby(request: Request) -> Response:
@@ -283,24 +280,17 @@ async def begin(request: Request) -> Response:
     In a game of a team the role is an agent ("builder_1"), and partners are named by agent. With "file" (name and
     content in base 64) the task is to build the structure of this file.
     """
-    if isinstance(asked := await json_of(request, STRUCTURE_BYTES), Response):
-        return asked
+    asked = await json_of(request, STRUCTURE_BYTES)
     rooms: Rooms = request.app.state.rooms
     origin = address_of(request.scope)
     if refusal := rooms.refuses(origin):
-        return JSONResponse({"error": refusal}, 503)
-    try:
-        role, partner, task = asked.get("role", ""), asked.get("partner", PERSON), asked.get("task")
-        own = await asyncio.to_thread(task_of_file, asked["file"]) if asked.get("file") else None
-        names = partner.values() if isinstance(partner, dict) else [partner]
-        if not all(isinstance(name, str) for name in (role, task or "", *names)):
-            raise ConfigError("expected names of a role, of partners and of a task")
-        seat = await rooms.create(role, partner, own or task, origin)
-    except ConfigError as error:
-        return JSONResponse({"error": str(error)[:300]}, 400)
-    except IgluMarlError as error:  # an error of the server: logged, not shown
-        _log.error("a game could not start: %s", error)
-        return JSONResponse({"error": "The game could not start. Please try another."}, 500)
+        raise HTTPException(503, refusal)
+    role, partner, task = asked.get("role", ""), asked.get("partner", PERSON), asked.get("task")
+    own = await asyncio.to_thread(task_of_file, asked["file"]) if asked.get("file") else None
+    names = partner.values() if isinstance(partner, dict) else [partner]
+    if not all(isinstance(name, str) for name in (role, task or "", *names)):
+        raise ConfigError("expected names of a role, of partners and of a task")
+    seat = await rooms.create(role, partner, own or task, origin)
     return JSONResponse({"token": seat.token})
 
 
@@ -329,7 +319,7 @@ async def connection(socket: WebSocket) -> None:
     await socket.accept()
     rooms: Rooms = socket.app.state.rooms
     try:
-        first = await asyncio.wait_for(_received(socket), JOIN_S)
+        first = await asyncio.wait_for(message_of(socket), JOIN_S)
         token = first.get("token") if first.get("t") == "join" else None
         client = rooms.enter(token, str(first.get("page", ""))[:40]) if isinstance(token, str) else None
     except (WebSocketDisconnect, asyncio.TimeoutError, IgluMarlError):
@@ -341,7 +331,7 @@ async def connection(socket: WebSocket) -> None:
         return
     sending, why = asyncio.create_task(_send_all(socket, client)), LOST
     try:
-        client.code = await _receive_all(socket, client)
+        await _receive_all(socket, client)
     except WebSocketDisconnect as end:
         why = CLOSED if end.code in NORMAL else LOST
     except RuntimeError:
@@ -354,27 +344,12 @@ async def connection(socket: WebSocket) -> None:
             await asyncio.wait_for(sending, CLOSE_S)
 
 
-async def _received(socket: WebSocket) -> dict[str, Any]:
-    """Return the next message. Raises `DataError` if it is no JSON object, `WebSocketDisconnect` at the end."""
-    message = await socket.receive()
-    if message["type"] == "websocket.disconnect":
-        raise WebSocketDisconnect(message.get("code") or 1000)
-    text = message.get("text")
-    if text is None or len(text) > MESSAGE_BYTES:
-        raise WebSocketDisconnect(TOO_LARGE)
-    found = parse_json(text, "the message")
-    if not isinstance(found, dict):
-        raise ConfigError(f"the message is {found!r:.40}, expected an object with the key t")
-    return found
-
-
-async def _receive_all(socket: WebSocket, client: Client) -> int:
-    """Handle messages until the connection ends or must be closed. Return the code of closing."""
+async def _receive_all(socket: WebSocket, client: Client) -> None:
+    """Handle messages until the connection ends or must be closed."""
     messages, words = Allowance(MESSAGES_PER_S, MESSAGES_AT_ONCE), Allowance(WORDS_PER_S, WORDS_AT_ONCE)
-    errors = 0
     while not client.gone:
         try:
-            message = await _received(socket)
+            message = await message_of(socket)
             kind = message.get("t")
             if client.gone:
                 break
@@ -392,15 +367,12 @@ async def _receive_all(socket: WebSocket, client: Client) -> int:
                 client.room.learn(client, str(message.get("step"))[:20])
             elif kind == "leave":
                 client.room.leave(client, for_good=True)
-                return 1000
+                break
             else:
                 raise ConfigError(f"t is {kind!r:.40}, expected in, say, typing, tutorial or leave")
         except IgluMarlError as error:
-            errors += 1
             client.notify("note", text=str(error)[:200])
-            if errors > MOST_ERRORS:
-                return POLICY
-    return 1000
+            await asyncio.sleep(FLOOD_S)
 
 
 def _say(client: Client, message: dict[str, Any], words: Allowance) -> None:
@@ -430,4 +402,4 @@ async def _send_all(socket: WebSocket, client: Client) -> None:
             if client.gone:
                 break
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):
-        await socket.close(client.code)
+        await socket.close()

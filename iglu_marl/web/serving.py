@@ -49,11 +49,10 @@ class Server(uvicorn.Server):  # type: ignore[misc]  # of an untyped library
         proxies: Sequence[str] = ("127.0.0.1",),
         on_start: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        guard = guarded(HttpToolsProtocol, options.connections_per_address, options.header_s, list(proxies))
         config = uvicorn.Config(
             app,
             log_level="warning",
-            http=guard,
+            http=guarded(HttpToolsProtocol, options.header_s),
             ws="websockets-sansio",
             ws_max_size=2 * MESSAGE_BYTES,
             ws_per_message_deflate=False,

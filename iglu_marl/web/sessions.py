@@ -28,14 +28,14 @@ from iglu_marl.agents.registry import reader_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
-from iglu_marl.core.parsing import parse_json, read_file
+from iglu_marl.core.parsing import read_file
 from iglu_marl.recording import read_recording
 from iglu_marl.recording.rollout import Player
 from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
-from iglu_marl.web.limits import MESSAGE_BYTES, POLICY, json_of, same_origin
-from iglu_marl.web.options import PERSON
+from iglu_marl.web.limits import POLICY, json_of, message_of, same_origin
+from iglu_marl.web.options import PERSON, READING
 from iglu_marl.web.pairing import READY_S, Queue
 from iglu_marl.web.rooms import Room, Rooms
 from iglu_marl.web.study import ASKING, CODE, OVER, Round, Study
@@ -66,9 +66,10 @@ def _ended(path: Path) -> dict[str, Any]:
 
 
 class Sessions:
-    """The participants of a study. rooms: the server's, once it runs."""
+    """The participants of a study. rooms: the server's, once it runs. writes: those that wait for the database."""
 
     rooms: Rooms
+    failures = db.ERRORS
 
     def __init__(self, study: Study, store: db.Store) -> None:
         self.study, self.store = study, store
@@ -77,7 +78,7 @@ class Sessions:
         self._queues: dict[tuple[str, int], Queue] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._pages: dict[int, WebSocket] = {}  # of participants who wait
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self.writes: set[asyncio.Task[Any]] = set()
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes of the study's page."""
@@ -94,23 +95,9 @@ class Sessions:
 
     def _answering(self, answer: Callable[[dict[str, Any]], Any]) -> Any:
         async def endpoint(request: Request) -> Response:
-            asked = await json_of(request)
-            if isinstance(asked, Response):
-                return asked
-            try:
-                return JSONResponse(await answer(asked))
-            except ConfigError as error:
-                return JSONResponse({"error": str(error)[:300]}, 400)
-            except (IgluMarlError, *db.ERRORS) as error:  # an error of the server: logged, not shown
-                _log.error("a participant could not continue: %s", error)
-                return JSONResponse({"error": "That did not work. Please try again in a minute."}, 503)
+            return JSONResponse(await answer(await json_of(request)))
 
         return endpoint
-
-    @property
-    def unwritten(self) -> int:
-        """Number of writes that wait for the database."""
-        return len(self._tasks)
 
     async def status(self) -> list[dict[str, Any]]:
         """Return the number of participants by condition and stage."""
@@ -122,37 +109,27 @@ class Sessions:
         with db.in_words("the database cannot be used"):
             going = {room.recording: room for room in rooms.rooms.values()}
             for recording, rows in (await self.store.call(db.unended, self.study.name)).items():
-                number, players = rows[0]["number"], [row["participant"] for row in rows]
-                if (room := going.get(recording)) is None:
-                    if not (rooms.options.folder / recording).exists():
-                        _log.error(
-                            "the recording %s is in another folder, perhaps of another server", recording
-                        )
-                        continue
-                    end = _ended(rooms.options.folder / recording)
-                    await self.store.call(self._note_end, recording, end, number, players)
-                    continue
-                for row in rows:
-                    self._seats[row["participant"], number] = room.seats[player_of(row["role"])].token
-                found = [await self.store.call(db.by_id, participant) for participant in players]
-                people = [who for who in found if who is not None]
-                if people:
-                    room.until = clock.monotonic() + min(map(self._left, people))
-                    roles = {row["participant"]: player_of(row["role"]) for row in rows}
-                    self._follow(room, {**people[0], "game": number}, roles)
-                    for participant in roles:  # who comes back was away
+                number, path = rows[0]["number"], rooms.options.folder / recording
+                players = {row["participant"]: player_of(row["role"]) for row in rows}
+                if (room := going.get(recording)) is not None:
+                    await self._connect(room, number, players)
+                    for participant in players:  # who comes back was away
                         detail = {"game": number, "tick": room.game.ticks, "why": "server"}
                         self._keep(db.note, participant, "away", detail, clock.time())
+                elif path.exists():
+                    await self.store.call(self._note_end, recording, _ended(path), number, [*players])
+                else:
+                    _log.error("the recording %s is in another folder, perhaps of another server", recording)
 
     async def settle(self) -> None:
         """Wait for pending writes."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=CLOSE_S)
+        if self.writes:
+            await asyncio.wait(self.writes, timeout=CLOSE_S)
 
     async def close(self) -> None:
         """Wait for pending writes, and close the database."""
         await self.settle()
-        for task in self._tasks:
+        for task in self.writes:
             task.cancel()
         self.store.close()
 
@@ -274,26 +251,30 @@ class Sessions:
             await socket.close(POLICY)
             return
         await socket.accept()
-        deadline = clock.monotonic() + JOIN_S
-        heard, last, state, ready = asyncio.ensure_future(socket.receive()), None, "", False
         row: dict[str, Any] = {}
         try:
+            first = await asyncio.wait_for(message_of(socket), JOIN_S)
+            row = await self._participant(first.get("token"))
+            self._pages[row["id"]] = socket
+            await self._send_answers(socket, row)
+        except (IgluMarlError, *db.ERRORS) as error:
+            _log.error("a participant does not wait any more: %s", error)
+        except (RuntimeError, WebSocketDisconnect, asyncio.TimeoutError):
+            pass
+        finally:
+            if row and self._pages.get(row["id"]) is socket:
+                del self._pages[row["id"]]
+                for queue in self._queues.values():
+                    queue.remove(row["id"])
+            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+                await socket.close()
+
+    async def _send_answers(self, socket: WebSocket, row: dict[str, Any]) -> None:
+        """Send the answers of `game` as they change, until one is a game or another stage."""
+        last, state, ready = None, "", False
+        hearing = asyncio.ensure_future(message_of(socket))
+        try:
             while True:
-                await asyncio.wait({heard}, timeout=ASK_S)
-                if heard.done():
-                    message = heard.result()
-                    if message["type"] == "websocket.disconnect":
-                        return
-                    said = parse_json((message.get("text") or "")[:MESSAGE_BYTES], "the message")
-                    if not row and isinstance(said, dict):
-                        row = await self._participant(said.get("token"))
-                        self._pages[row["id"]] = socket
-                    ready = said == {"t": "ready"}
-                    heard = asyncio.ensure_future(socket.receive())
-                if not row:
-                    if clock.monotonic() > deadline:
-                        return
-                    continue
                 answer = await self.game({"token": row["token"], "ready": ready})
                 ready = ready and "offered" in answer
                 if answer != last:
@@ -305,22 +286,15 @@ class Sessions:
                 before, state = state, "offered" if "offered" in answer else "waits"
                 if state != before:
                     self._keep(db.note, row["id"], state, {"game": row["game"]})
-        except (IgluMarlError, *db.ERRORS, RuntimeError, WebSocketDisconnect) as error:
-            _log.error("a participant does not wait any more: %s", error)
+                await asyncio.wait({hearing}, timeout=ASK_S)
+                if hearing.done():
+                    ready = hearing.result() == {"t": "ready"}
+                    hearing = asyncio.ensure_future(message_of(socket))
         finally:
-            heard.cancel()
-            if row and self._pages.get(row["id"]) is socket:
-                del self._pages[row["id"]]
-                self.stop_waiting(row["id"])
+            if not hearing.cancel():
+                hearing.exception()  # the page has gone
             if state:
                 self._keep(db.note, row["id"], "gone", {"game": row["game"]})
-            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
-                await socket.close()
-
-    def stop_waiting(self, participant: int) -> None:
-        """Remove a participant from the queues."""
-        for queue in self._queues.values():
-            queue.remove(participant)
 
     # -- games
 
@@ -342,7 +316,7 @@ class Sessions:
         mine = queue.ask(row["id"], team, now, ready)
         if mine.other is not None:
             people = sorted((mine, mine.other), key=lambda one: one.since)
-            if mine.matched:
+            if mine.ready and mine.other.ready:
                 for one in people:
                     queue.remove(one.participant)
                 return await self._with_people(row, [one.participant for one in people])
@@ -402,10 +376,11 @@ class Sessions:
 
     def _partner(self, row: dict[str, Any], role: Player) -> str:
         """Return the agent with which a participant plays alone."""
-        condition, practice = self.study.condition(row["condition"]), self._round(row).practice
-        if not practice and condition.partner != PERSON:
-            return condition.partner
-        return self.study.fallback[next(one for one in Role if one != role)]
+        condition, other = self.study.condition(row["condition"]), next(one for one in Role if one != role)
+        alone = not self._round(row).practice and condition.partner != PERSON
+        name = condition.partner if alone else self.study.fallback[other]
+        reads = self.study.reader == "model" and (other, name) == (Role.BUILDER, "scripted")
+        return READING if reads else name
 
     async def _open(self, players: Mapping[int, Player], row: dict[str, Any]) -> dict[str, Any]:
         """Start the game of a participant's row, and store it for its players."""
@@ -417,28 +392,20 @@ class Sessions:
         for other in room.seats.values():
             if other.invitation:
                 self.rooms.claim(other.invitation)
-        rows = [await self.store.call(db.by_id, participant) for participant in players]
-        room.until = clock.monotonic() + min(self._left(one) for one in rows if one is not None)
-        begun = {
-            participant: {
-                "number": number, "task": task, "role": str(role), "recording": room.recording, "how": "",
-                "practice": int(self._round(row).practice),
-                "partner": partner,
-            }
-            for participant, role in players.items()
-        }  # fmt: skip
-        await self.store.call(db.game_begun, begun)
-        if partner != PERSON and own == Role.ARCHITECT:
-            await self.store.call(
-                db.note,
-                row["id"],
-                "reader",
-                {"game": number, "builder": partner, "reader": reader_of(partner)},
-            )
+        facts = {"number": number, "task": task, "recording": room.recording, "partner": partner}
+        practice = int(self._round(row).practice)
+        await self.store.call(db.game_begun, players, {**facts, "practice": practice})
+        await self._connect(room, number, players)
+        return {"play": self._seats[row["id"], number]}
+
+    async def _connect(self, room: Room, number: int, players: Mapping[int, Player]) -> None:
+        """Give participants their seats in a game."""
         for participant, role in players.items():
             self._seats[participant, number] = room.seats[role].token
-        self._follow(room, row, players)
-        return {"play": self._seats[row["id"], number]}
+        rows = [row for who in players if (row := await self.store.call(db.by_id, who)) is not None]
+        if rows:
+            room.until = clock.monotonic() + min(map(self._left, rows))
+            self._follow(room, {**rows[0], "game": number}, players)
 
     def _follow(self, room: Room, row: dict[str, Any], players: Mapping[int, Player]) -> None:
         """Store what people do in the game of a participant's row, and its end when it comes."""
@@ -446,25 +413,21 @@ class Sessions:
         practice, room.coach = present.practice, present.tutorial
         least_s = 0.0 if practice else self.study.least_s
         if practice and not present.tutorial:
-            self._set_goal(room)
+            kind, _, count = self.study.practice_until.partition(":")
+            room.goal = int(count) if kind == "blocks" else 0
+            if kind == "minutes":
+                room.until = min(room.until, clock.monotonic() + 60 * int(count))
 
         def store_event(kind: str, player: Player, facts: Mapping[str, Any]) -> None:
             detail = {"game": number, "tick": room.game.ticks, **facts}
-            people = [participant for participant, own in players.items() if own == player]
             if kind == "said":
-                builders = (str(room.seats[player_of(one)].agent) for one in facts["to"] if "builder" in one)
-                read = next((reader_of(one) for one in builders if one != "None"), "")
-                own = {
-                    "player": str(player),
-                    "recording": room.recording,
-                    "practice": int(practice),
-                    "reader": read,
-                }
-                detail |= own
-                if not people:
-                    kind, people = "heard", [next(iter(players))]
-            for participant in people:
-                self._keep(db.note, participant, kind, detail, clock.time())
+                hearer = room.seats[Role.BUILDER].agent if "builder" in facts["to"] else None
+                detail |= {"player": str(player), "recording": room.recording, "practice": int(practice)}
+                detail["reader"] = "" if hearer is None else reader_of(hearer)
+            owner = next((who for who, role in players.items() if role == player), None)
+            if owner is None:  # an agent has spoken
+                kind, owner = "heard", next(iter(players))
+            self._keep(db.note, owner, kind, detail, clock.time())
 
         def store_end(ended: Room) -> None:
             worlds, by = ended.game.episode.worlds, ended.ended_by
@@ -492,19 +455,11 @@ class Sessions:
         room.on_event.append(store_event)
         room.on_end.append(store_end)
 
-    def _set_goal(self, room: Room) -> None:
-        """Let a practice game end when the study's criterion is met."""
-        kind, _, count = self.study.practice_until.partition(":")
-        if kind == "minutes":
-            room.until = min(room.until, clock.monotonic() + 60 * int(count))
-        elif kind == "blocks":
-            room.goal = int(count)
-
     def _keep(self, work: Callable[..., Any], *arguments: Any) -> None:
         """Write to the database beside the games, when it can be written."""
         task = asyncio.get_running_loop().create_task(self.store.keep(work, *arguments))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.writes.add(task)
+        task.add_done_callback(self.writes.discard)
 
     def _note_end(
         self, connection: Any, recording: str, end: Mapping[str, Any], number: int, players: list[int]

@@ -14,7 +14,8 @@ import os
 import secrets
 import socket
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,19 +36,8 @@ _LOCKED_BY = """
     WHERE locktype = 'advisory' AND granted AND objid::bigint = :key AND database = (
         SELECT oid FROM pg_database WHERE datname = current_database())
 """
-MESSAGE_FACTS = [
-    "recording",
-    "game",
-    "practice",
-    "tick",
-    "player",
-    "agent",
-    "to",
-    "text",
-    "how",
-    "typed_s",
-    "reader",
-]
+_PLACE_FACTS = ("recording", "game", "practice", "tick")  # of a message
+_WORD_FACTS = ("player", "agent", "to", "text", "how", "typed_s", "reader")
 RETRY_S = (0.5, 1.0, 2.0, 5.0)  # between attempts to write; the last one repeats
 _Result = TypeVar("_Result")
 _log = logging.getLogger("uvicorn.error")
@@ -58,6 +48,11 @@ def _table(name: str, *columns: Any) -> sql.Table:
     return sql.Table(name, _tables, sql.Column("id", sql.Integer, primary_key=True), *columns)
 
 
+def _table_of_participants(name: str, *columns: Any) -> sql.Table:
+    owner = sql.ForeignKey("participants.id", ondelete="CASCADE")
+    return _table(name, sql.Column("participant", sql.Integer, owner, index=True, nullable=False), *columns)
+
+
 def _text(name: str, **options: Any) -> Any:
     return sql.Column(name, sql.String, nullable=False, server_default="", **options)
 
@@ -66,14 +61,8 @@ def _time(name: str) -> Any:
     return sql.Column(name, sql.Float)  # seconds since 1970
 
 
-def _of_participant() -> Any:
-    return sql.Column(
-        "participant",
-        sql.Integer,
-        sql.ForeignKey("participants.id", ondelete="CASCADE"),
-        index=True,
-        nullable=False,
-    )
+def _number(name: str) -> Any:
+    return sql.Column(name, sql.Integer, nullable=False, server_default="0")
 
 
 SCHEMAS = sql.Table("schema_version", _tables, sql.Column("version", sql.Integer, nullable=False))
@@ -84,8 +73,8 @@ PARTICIPANTS = _table(
     _text("token", index=True),
     _text("condition"),
     _text("stage"),
-    sql.Column("game", sql.Integer, nullable=False, server_default="0"),
-    sql.Column("place", sql.Integer, nullable=False, server_default="0"),  # row of the order of tasks
+    _number("game"),
+    _number("place"),  # row of the order of tasks
     sql.Column("team", sql.Integer),  # the same number for people who stay together
     _text("role"),  # of those, in the first game
     _text("version"),  # digest of the study when the participant came
@@ -95,10 +84,9 @@ PARTICIPANTS = _table(
     _time("placed"),  # when the first game after practice could begin; from then on the participant counts
     sql.UniqueConstraint("study", "code"),
 )
-GAMES = _table(
+GAMES = _table_of_participants(
     "games",
-    _of_participant(),
-    sql.Column("number", sql.Integer, nullable=False),
+    _number("number"),
     _text("task"),
     _text("role"),
     _text("partner"),
@@ -106,25 +94,21 @@ GAMES = _table(
     _text("how"),
     _text("ended_by"),  # role that left or did nothing
     _text("why"),  # it ended, for this participant
-    sql.Column(
-        "practice", sql.Integer, nullable=False, server_default="0"
-    ),  # 1: of the practice or the tutorial
+    _number("practice"),  # 1: of the practice or the tutorial
     sql.Column("right", sql.Integer),
     sql.Column("blocks", sql.Integer),
     _time("begun"),
     _time("ended"),
 )
-ANSWERS = _table(
+ANSWERS = _table_of_participants(
     "answers",
-    _of_participant(),
     _text("question"),
     _text("answer"),
     _time("at"),
     sql.Column("passed", sql.Integer),  # of a check of attention: 1, or 0
     sql.Column("game", sql.Integer),  # the game before, if the question follows one
 )
-EVENTS = _table("events", _of_participant(), _text("kind"), _text("detail"), _time("at"))
-
+EVENTS = _table_of_participants("events", _text("kind"), _text("detail"), _time("at"))
 STUDIES = _table("studies", _text("study", index=True), _text("version"), _text("content"), _time("at"))
 
 
@@ -229,21 +213,20 @@ class _AdvisoryLock:
         """Take the lock, unless it is held. Raises `DataError` if another server has it, and errors of the database."""
         try:
             if self._connection is None:
-                self._connect()
-            else:
-                self._connection.execute(sql.text("SELECT 1"))
+                self._connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+                name = {"name": f"iglu_marl: process {os.getpid()} on {socket.gethostname()}"[:63]}
+                self._connection.execute(
+                    sql.text("SELECT set_config('application_name', :name, false)"), name
+                )
+            # who has the lock gets it again
+            if self._connection.execute(sql.text("SELECT pg_try_advisory_lock(:key)"), self._key).scalar():
+                return
+            other = self._connection.execute(sql.text(_LOCKED_BY), self._key).scalar()
         except ERRORS:
             self.close()
             raise
-
-    def _connect(self) -> None:
-        self._connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        name = {"name": f"iglu_marl: process {os.getpid()} on {socket.gethostname()}"[:63]}
-        self._connection.execute(sql.text("SELECT set_config('application_name', :name, false)"), name)
-        if not self._connection.execute(sql.text("SELECT pg_try_advisory_lock(:key)"), self._key).scalar():
-            other = self._connection.execute(sql.text(_LOCKED_BY), self._key).scalar()
-            self.close()
-            raise DataError(f"{self._taken}: {other or 'unknown'}")
+        self.close()
+        raise DataError(f"{self._taken}: {other or 'unknown'}")
 
     def close(self) -> None:
         """Give the lock back."""
@@ -475,10 +458,11 @@ def events(connection: sql.Connection, participant: int, kind: str) -> int:
     return _count(connection, (EVENTS.c.participant == participant) & (EVENTS.c.kind == kind))
 
 
-def game_begun(connection: sql.Connection, facts: Mapping[int, Mapping[str, Any]]) -> None:
-    """Store a new game for its players: columns by participant."""
-    for participant, columns in facts.items():
-        connection.execute(sql.insert(GAMES).values(participant=participant, begun=clock.time(), **columns))
+def game_begun(connection: sql.Connection, roles: Mapping[int, str], facts: Mapping[str, Any]) -> None:
+    """Store a new game for its players. roles: by participant. facts: columns that are the same for all."""
+    for participant, role in roles.items():
+        own = {"participant": participant, "role": str(role), "begun": clock.time(), "how": ""}
+        connection.execute(sql.insert(GAMES).values(**own, **facts))
 
 
 def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, Any]]]:
@@ -505,53 +489,37 @@ def game_ended(
 
 def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
     """Return the number of participants by condition and stage."""
-    table = PARTICIPANTS
-    found = connection.execute(
-        sql.select(table.c.condition, table.c.stage, sql.func.count().label("participants"))
-        .where(table.c.study == study)
-        .group_by(table.c.condition, table.c.stage)
-        .order_by(table.c.condition, table.c.stage)
-    )
-    return [dict(row) for row in found.mappings()]
+    people = rows(connection, PARTICIPANTS, study)
+    counts = Counter((row["condition"], row["stage"]) for row in people)
+    names = ("condition", "stage", "participants")
+    return [dict(zip(names, (*place, count), strict=True)) for place, count in sorted(counts.items())]
 
 
-def rows(connection: sql.Connection, table: sql.Table, study: str) -> Iterable[dict[str, Any]]:
-    """Return the rows of a study, each with the participant's code and condition, without tokens."""
-    people = PARTICIPANTS
-    if table is people:
-        chosen = sql.select(*(column for column in people.c if column.name != "token")).where(
-            people.c.study == study
-        )
+def _rows(connection: sql.Connection, table: sql.Table, study: str) -> sql.CursorResult[Any]:
+    people, joined = PARTICIPANTS, table.c.get("participant")
+    own = [column for column in table.c if column.name not in ("id", "participant", "token")]
+    if joined is None:
+        chosen = sql.select(*own)
     else:
-        chosen = (
-            sql.select(
-                people.c.code,
-                people.c.condition,
-                *(c for c in table.c if c.name not in ("id", "participant")),
-            )
-            .join(people, table.c.participant == people.c.id)
-            .where(people.c.study == study)
-        )
-    return [dict(row) for row in connection.execute(chosen.order_by(table.c.id)).mappings()]
+        chosen = sql.select(people.c.code, people.c.condition, *own).join(people, joined == people.c.id)
+    return connection.execute(chosen.where(people.c.study == study).order_by(table.c.id))
+
+
+def rows(connection: sql.Connection, table: sql.Table, study: str) -> list[dict[str, Any]]:
+    """Return the rows of a study, each with the participant's code and condition, without tokens."""
+    return [dict(row) for row in _rows(connection, table, study).mappings()]
 
 
 def messages(connection: sql.Connection, study: str) -> Iterator[list[Any]]:
     """Yield what was said in the games of a study, in order: by whom, to whom, when and how; a header first."""
-    yield ["code", "condition", "at", *MESSAGE_FACTS]
+    names = (*_PLACE_FACTS, *_WORD_FACTS)
+    yield ["code", "condition", "at", *names]
     for row in rows(connection, EVENTS, study):
         if row["kind"] in ("said", "heard"):
             detail = json.loads(row["detail"])
             detail["to"] = " ".join(detail.get("to", ()))
             code = row["code"] if row["kind"] == "said" else ""
-            yield [code, row["condition"], row["at"], *(detail.get(name, "") for name in MESSAGE_FACTS)]
-
-
-def as_csv(found: Iterable[dict[str, Any]], table: sql.Table) -> str:
-    """Return rows as CSV with a header; values that a spreadsheet would calculate are escaped."""
-    found = list(found)
-    names = [column.name for column in table.c if column.name not in ("token", "participant", "id")]
-    names = list(found[0]) if found else ["code", *names]
-    return csv_text([names, *(list(row.values()) for row in found)])
+            yield [code, row["condition"], row["at"], *(detail.get(name, "") for name in names)]
 
 
 def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
@@ -566,9 +534,7 @@ def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
     own = found[0]["id"]
     played = sql.select(GAMES.c.recording).where(GAMES.c.participant == own)
     names = list(connection.execute(played).scalars())
-    for part in (GAMES, ANSWERS, EVENTS):
-        connection.execute(sql.delete(part).where(part.c.participant == own))
-    connection.execute(sql.delete(table).where(table.c.id == own))
+    connection.execute(sql.delete(table).where(table.c.id == own))  # and all that refers to it
     return names
 
 
@@ -577,16 +543,18 @@ def export(connection: sql.Connection, study: str, folder: Path) -> list[str]:
 
     Return the names of the recordings.
     """
+
+    def write(name: str, table: Iterable[Sequence[Any]]) -> None:
+        (folder / f"{name}.csv").write_text(csv_text(table), encoding="utf-8")
+
     for table in (PARTICIPANTS, GAMES, ANSWERS, EVENTS):
-        text = as_csv(rows(connection, table, study), table)
-        (folder / f"{table.name}.csv").write_text(text, encoding="utf-8")
-    (folder / "messages.csv").write_text(csv_text(messages(connection, study)), encoding="utf-8")
-    versions = list(connection.execute(sql.select(STUDIES).where(STUDIES.c.study == study)).mappings())
-    for one in versions:
-        (folder / f"study-{one['version']}.toml").write_text(one["content"], encoding="utf-8")
-    named = (
-        {"version": one["version"], "file": f"study-{one['version']}.toml", "at": one["at"]}
-        for one in versions
-    )
-    (folder / "versions.csv").write_text(as_csv(named, STUDIES), encoding="utf-8")
+        found = _rows(connection, table, study)
+        write(table.name, [list(found.keys()), *found])
+    write("messages", messages(connection, study))
+    versions = [["version", "file", "at"]]
+    for one in connection.execute(sql.select(STUDIES).where(STUDIES.c.study == study)).mappings():
+        file = f"study-{one['version']}.toml"
+        (folder / file).write_text(one["content"], encoding="utf-8")
+        versions.append([one["version"], file, one["at"]])
+    write("versions", versions)
     return [str(row["recording"]) for row in rows(connection, GAMES, study)]

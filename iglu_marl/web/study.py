@@ -9,26 +9,39 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import read_file
-from iglu_marl.web.options import PERSON, READING
+from iglu_marl.web.options import PERSON, expect
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-KINDS = ("likert", "text", "choice", "note")
 TEXT_LIMIT = 2000  # characters of an answer
 FILE_LIMIT = 1 << 20  # bytes
+_NUMBERS_AND_TEXTS: dict[Any, Any] = {str: str, float: (int, float), int: int, bool: bool}
 CODE = re.compile(r"[\w.:@-]{1,64}")  # of a participant, as crowd platforms send it
 
 OVER = ("done", "refused", "screened", "failed", "expired", "left", "dismissed")  # last stages
 LEFT_OUT = tuple(stage for stage in OVER if stage != "done")  # last stages that do not count in the balance
 ASKING = {"before": "before", "between": "between", "questions": "after"}  # stage -> `when` of its questions
+
+
+def _check_fields(one: Any) -> None:
+    """Raise `ConfigError` if a field of a record is not of its type."""
+    for name, kind in get_type_hints(type(one)).items():
+        value, where = getattr(one, name), f"{name} of {one.name!r:.40}"
+        if get_origin(kind) is Literal:
+            expect(where, value, value in get_args(kind), " or ".join(map(repr, get_args(kind))))
+        elif kind in _NUMBERS_AND_TEXTS:
+            of_kind = isinstance(value, _NUMBERS_AND_TEXTS[kind]) and isinstance(value, bool) == (
+                kind is bool
+            )
+            expect(where, value, of_kind, f"a {kind.__name__}")
 
 
 @dataclass(frozen=True)
@@ -52,21 +65,12 @@ class SurveyQuestion:
     when: Literal["before", "between", "after"] = "after"
 
     def __post_init__(self) -> None:
-        if self.when not in ASKING.values():
-            raise ConfigError(
-                f"when of {self.name!r} is {self.when!r:.40}, expected one of {', '.join(ASKING.values())}"
-            )
+        _check_fields(self)
+        chosen = self.kind != "choice" or self.options
+        expect(f"options of {self.name!r}", self.options, chosen, "a list of texts")
+        expect(f"steps of {self.name!r}", self.steps, 2 <= self.steps <= 11, "2..11")
         if self.expected:
             object.__setattr__(self, "required", True)
-        if self.kind not in KINDS:
-            raise ConfigError(
-                f"the question {self.name!r} is a {self.kind!r}, expected one of {', '.join(KINDS)}"
-            )
-        if self.kind == "choice" and not self.options:
-            raise ConfigError(f"the question {self.name!r} has no options, expected a list of texts")
-        if self.kind == "likert" and not 2 <= self.steps <= 11:
-            raise ConfigError(f"the question {self.name!r} has {self.steps!r} steps, expected 2..11")
-        if self.expected:
             self.check(self.expected)
 
     def passed(self, answer: str) -> bool | None:
@@ -83,10 +87,7 @@ class SurveyQuestion:
             "choice": text in self.options,
             "likert": text in map(str, range(1, self.steps + 1)),
         }
-        if not known[self.kind]:
-            raise ConfigError(
-                f"the answer to {self.name!r} is {answer!r:.40}, which does not fit the question"
-            )
+        expect(f"the answer to {self.name!r}", answer, known[self.kind], "one that fits the question")
         return text
 
 
@@ -98,13 +99,15 @@ class Condition:
     """
 
     name: str
-    tasks: tuple[str, ...]
+    tasks: tuple[str, ...] = ()
     role: Role = Role.BUILDER
     partner: str = "scripted"
 
     def __post_init__(self) -> None:
-        if not self.tasks:
-            raise ConfigError(f"the condition {self.name!r} has no tasks, expected a list of names")
+        _check_fields(self)
+        expect(f"tasks of {self.name!r}", self.tasks, self.tasks, "a list of names")
+        expect(f"role of {self.name!r}", self.role, self.role in tuple(Role), " or ".join(Role))
+        object.__setattr__(self, "role", Role(self.role))
 
     @property
     def other(self) -> Role:
@@ -199,60 +202,29 @@ class Study:
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if re.fullmatch(r"[\w-]{1,60}", self.name) is None:
-            raise ConfigError(
-                f"the name of the study is {self.name!r:.80}, expected letters, digits, - and _"
-            )
-        for name in ("game_minutes", "idle_s", "wait_s", "drop_minutes"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
-        for name in ("pairing", "roles", "order", "no_partner", "examples", "reader", "links", "tutorial"):
-            known = get_args(get_type_hints(Study)[name])
-            if getattr(self, name) not in known:
-                raise ConfigError(
-                    f"{name} is {getattr(self, name)!r:.40}, expected {' or '.join(map(repr, known))}"
-                )
-        if self.tutorial != "off" and not self.practice:
-            raise ConfigError(f"tutorial is {self.tutorial!r} without practice, expected 'off'")
-        if re.fullmatch(r"|complete|(blocks|minutes):[1-9]\d{0,2}", self.practice_until) is None:
-            raise ConfigError(
-                f"practice_until is {self.practice_until!r:.40}, expected 'complete', 'blocks:3' or 'minutes:2'"
-            )
-        if self.pairing == "rotate" and (self.roles, self.order) != ("fixed", "listed"):
-            raise ConfigError("pairing is 'rotate' with roles or order of pairs, expected 'fixed'")
-        if not self.devices or not set(self.devices) <= {"mouse", "touch"}:
-            raise ConfigError(f"devices is {self.devices!r:.80}, expected mouse, touch or both")
-        if self.partner_name and self.examples == "agents":
-            raise ConfigError(
-                "examples is 'agents', which shows who is an agent, expected 'always' or 'never' with partner_name"
-            )
-        if open_answers := [one.name for one in self.quiz if not one.expected]:
-            raise ConfigError(f"the question {open_answers[0]!r} of the quiz has no 'expected'")
-        if self.quiz_tries < 1:
-            raise ConfigError(f"quiz_tries is {self.quiz_tries!r}, expected 1 or more")
+        _check_fields(self)
+        named = re.fullmatch(r"[\w-]{1,60}", self.name)
+        expect("the name of the study", self.name, named, "letters, digits, - and _")
+        for name in ("game_minutes", "idle_s", "wait_s", "drop_minutes", "quiz_tries"):
+            expect(name, getattr(self, name), getattr(self, name) > 0, "more than 0")
+        expect("tutorial", self.tutorial, self.tutorial == "off" or self.practice, "'off' without practice")
+        until = re.fullmatch(r"|complete|(blocks|minutes):[1-9]\d{0,2}", self.practice_until)
+        expect("practice_until", self.practice_until, until, "'complete', 'blocks:3' or 'minutes:2'")
+        fixed = self.pairing == "fixed" or (self.roles, self.order) == ("fixed", "listed")
+        expect("pairing", self.pairing, fixed, "'fixed' with other roles or order of pairs")
+        devices = self.devices and set(self.devices) <= {"mouse", "touch"}
+        expect("devices", self.devices, devices, "mouse, touch or both")
+        alike = not self.partner_name or self.examples != "agents"
+        expect("examples", self.examples, alike, "'always' or 'never' with partner_name: it shows agents")
+        for one in self.quiz:
+            expect(f"'expected' of {one.name!r} in the quiz", one.expected, one.expected, "the right answer")
         checks = sum(bool(one.expected) for one in self.questions)
-        if not 0 <= self.failed_checks <= checks:
-            raise ConfigError(
-                f"failed_checks is {self.failed_checks!r}, expected 0..{checks}, the number of questions with "
-                "'expected'"
-            )
-        if not self.conditions:
-            raise ConfigError(f"the study {self.name!r} has no conditions, expected one or more")
-        for what, names in (
-            ("condition", [one.name for one in self.conditions]),
-            ("question", [one.name for one in (*self.quiz, *self.questions)]),
-        ):
-            if len(set(names)) < len(names):
-                raise ConfigError(f"a {what} of the study is there twice: {', '.join(names)}")
-        if self.reader == "model":
-            heard = Role.ARCHITECT, "scripted"
-            conditions = (
-                replace(one, partner=READING) if (one.role, one.partner) == heard else one
-                for one in self.conditions
-            )
-            object.__setattr__(self, "conditions", tuple(conditions))
-            if self.fallback.get(Role.BUILDER) == "scripted":
-                object.__setattr__(self, "fallback", {**self.fallback, Role.BUILDER: READING})
+        known = f"0..{checks}, the number of questions with 'expected'"
+        expect("failed_checks", self.failed_checks, 0 <= self.failed_checks <= checks, known)
+        expect("conditions", self.conditions, self.conditions, "one or more")
+        questions = [one.name for one in (*self.quiz, *self.questions)]
+        for what, names in (("conditions", [one.name for one in self.conditions]), ("questions", questions)):
+            expect(f"names of the {what}", names, len({*names}) == len(names), "each once")
 
     @property
     def version(self) -> str:
@@ -309,16 +281,14 @@ class Study:
     def check_against(self, tasks: Mapping[str, Any], agents: Mapping[Role, tuple[str, ...]]) -> None:
         """Raise `ConfigError` unless the server knows all tasks and agents."""
         for role, agent in self.fallback.items():
-            if agent not in agents.get(role, ()):
-                raise ConfigError(f"the fallback of the {role} is {agent!r}, expected an agent of the server")
+            expect(
+                f"the fallback of the {role}", agent, agent in agents.get(role, ()), "an agent of the server"
+            )
         for one in self.conditions:
-            if unknown := [each.task for each in self.rounds(one.name) if each.task not in tasks]:
-                raise ConfigError(f"the condition {one.name!r} has the task {unknown[0]!r}, which is unknown")
+            for each in self.rounds(one.name):
+                expect(f"a task of {one.name!r}", each.task, each.task in tasks, "a task of the server")
             known = (*agents.get(one.other, ()), PERSON)
-            if one.partner not in known:
-                raise ConfigError(
-                    f"the partner of {one.name!r} is {one.partner!r}, expected one of {', '.join(known)}"
-                )
+            expect(f"the partner of {one.name!r}", one.partner, one.partner in known, ", ".join(known))
 
 
 _LISTS = {"conditions": Condition, "quiz": SurveyQuestion, "questions": SurveyQuestion}
@@ -329,65 +299,33 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     file = Path(path)
     try:
         source = read_file(file, FILE_LIMIT).decode("utf-8")
-        content = tomllib.loads(source)
-
-        def beside(name: str) -> str:
-            nonlocal source
-            text = read_file(file.parent / name, FILE_LIMIT).decode("utf-8")
-            source += "\n".join(["", f"# {name}", *(f"# {line}" for line in text.splitlines()), ""])
-            return text
-
-        for row in (content, *(row for row in content.get("questions", ()) if isinstance(row, dict))):
-            for key in ("consent", "instructions", "text"):
-                if re.fullmatch(r"[^\n]+\.md", str(row.get(key, ""))):  # a file beside the study's
-                    row[key] = beside(row[key])
-        return replace(_study(content), source=source)
-    except DataError as error:  # it names the file, which may be another one
+        return replace(_study(tomllib.loads(source)), source=source)
+    except DataError as error:  # it names the file
         raise ConfigError(str(error)) from None
     except (ConfigError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as error:
         raise ConfigError(f"{file}: {error}") from None
 
 
-def _study(content: Mapping[str, Any]) -> Study:
+def _study(content: Mapping[str, Any]) -> Any:
     values: dict[str, Any] = dict(content)
     for key, kind in _LISTS.items():
         rows = values.get(key, [])
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise ConfigError(f"{key} is {rows!r:.60}, expected tables [[{key}]]")
+        tables = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+        expect(key, rows, tables, f"tables [[{key}]]")
         values[key] = tuple(_made(kind, row, f"a table [[{key}]]") for row in rows)
     if "fallback" in values:
         named = {Role(role): str(name) for role, name in dict(values["fallback"]).items()}
         values["fallback"] = {**dict.fromkeys(Role, "scripted"), **named}
-    study: Study = _made(Study, values, "the file")
-    return study
+    return _made(Study, values, "the file")
 
 
 def _made(kind: Any, row: Mapping[str, Any], where: str) -> Any:
     known = kind.__dataclass_fields__
-    for name, value in row.items():
-        if name not in known:
-            raise ConfigError(f"{where} has {name!r}, expected some of {', '.join(known)}")
-        wanted = str(known[name].type)
-        kinds: dict[str, Any] = {"str": str, "float": (int, float), "int": int, "bool": bool}
-        expected = kinds.get(wanted)
-        if expected is not None and (
-            not isinstance(value, expected) or isinstance(value, bool) != (wanted == "bool")
-        ):
-            raise ConfigError(f"{name} in {where} is {value!r:.60}, expected a {wanted}")
-    if missing := [name for name in ("name",) if name not in row]:
-        raise ConfigError(f"{where} has no {missing[0]}")
-    fields = {
-        name: tuple(map(str, value)) if isinstance(value, list) else value for name, value in row.items()
-    }
-    for name, value in row.items():
-        if known[name].type.startswith("tuple[") and name not in _LISTS and not isinstance(value, list):
-            raise ConfigError(f"{name} in {where} is {value!r:.60}, expected a list of texts")
-    if kind is Study:
-        fields |= {name: row[name] for name in _LISTS}
-    if kind is Condition and "tasks" not in row:
-        raise ConfigError(f"the condition {row['name']!r} has no tasks, expected a list of names")
-    if kind is Condition and (role := row.get("role", Role.BUILDER)) not in tuple(Role):
-        raise ConfigError(f"a role of {row['name']!r} is {role!r:.40}, expected {' or '.join(Role)}")
-    if "role" in fields:
-        fields["role"] = Role(fields["role"])
-    return kind(**fields)
+    expect(f"the name of {where}", None, "name" in row, "a text")
+    for name in row:
+        expect(f"a key of {where}", name, name in known, f"some of {', '.join(known)}")
+    values = dict(row)
+    for name in (name for name in row if known[name].type == "tuple[str, ...]"):
+        expect(f"{name} of {row['name']!r:.40}", row[name], isinstance(row[name], list), "a list of texts")
+        values[name] = tuple(map(str, row[name]))
+    return kind(**values)

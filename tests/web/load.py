@@ -13,15 +13,16 @@ import asyncio
 import contextlib
 import itertools
 import json
+import multiprocessing
 import os
 import resource
 import socket
-import subprocess
-import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import uvloop
@@ -29,38 +30,24 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from iglu_marl.language import CellEdit, render
+from iglu_marl.web import ServerOptions, create_app
+from iglu_marl.web.serving import Server, listen
+from iglu_marl.web.warming import warm_up
 
 PORT = 8791
 ADDRESS, HOST = ("127.0.0.1", PORT), f"127.0.0.1:{PORT}"
+HEARING: set[asyncio.Task[Any]] = set()
 PATIENCE_S, SETTLE_S = 180.0, 5.0  # until all games are played, and from there on until it is measured
 
 
 def serve(folder: Path, games: int, seconds: float) -> None:
     """Run the server, and print the lateness of its ticks while all games were played."""
-    import uvicorn
-
-    from iglu_marl.web import ServerOptions, create_app
-    from iglu_marl.web.warming import warm_up
-
     warm_up()
     options = ServerOptions(folder=folder, games_per_address=10_000, late_s=10.0, requests_per_s=10_000)
     app = create_app(options)
-    late: list[float] = []
-    config = uvicorn.Config(
-        app,
-        port=PORT,
-        log_level="error",
-        ws="websockets-sansio",
-        ws_per_message_deflate=False,
-        timeout_graceful_shutdown=1,
-    )
 
-    async def run() -> None:
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.05)
-        rooms = app.state.rooms
+    async def measure() -> None:
+        rooms, late = app.state.rooms, list[float]()
         rooms.note_lateness = late.append
         empty, patience = memory_mb(), time.monotonic() + PATIENCE_S
 
@@ -85,17 +72,17 @@ def serve(folder: Path, games: int, seconds: float) -> None:
             flush=True,
         )
         server.should_exit = True
-        await task
 
-    uvloop.run(run())
+    async def start() -> None:
+        HEARING.add(asyncio.create_task(measure()))
+
+    server = Server(app, options, on_start=start)
+    server.serve_at(listen(*ADDRESS))
 
 
 def memory_mb() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
-
-
-HEARING: set[asyncio.Task[None]] = set()
 
 
 async def enter(token: str, take: Callable[[str], None] = lambda text: None) -> ClientConnection:
@@ -158,8 +145,6 @@ async def explain(token: str, number: int) -> None:
 
 def begin(partner: str, role: str = "builder") -> str:
     """Create a game with an agent or a person; return the token of the own role."""
-    import urllib.request
-
     body = json.dumps({"role": role, "partner": partner, "task": None}).encode()
     headers = {"origin": f"http://{HOST}", "content-type": "application/json"}
     with urllib.request.urlopen(
@@ -196,19 +181,13 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=150)
     parser.add_argument("--agents", type=int, default=75)
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--part", choices=("serve", "people"))
     asked = parser.parse_args()
-    if asked.part == "serve":
-        with tempfile.TemporaryDirectory() as folder:
-            serve(Path(folder), asked.games, asked.seconds)
-        return
-    if asked.part == "people":
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = Path(folder), asked.games, asked.seconds
+        server = multiprocessing.get_context("spawn").Process(target=serve, args=arguments)
+        server.start()
         uvloop.run(people(asked.games, asked.agents, asked.seconds))
-        return
-    options = [f"--{name}={getattr(asked, name)}" for name in ("games", "agents", "seconds")]
-    command = [sys.executable, __file__, *options]
-    with subprocess.Popen([*command, "--part=serve"]), subprocess.Popen([*command, "--part=people"]):
-        pass  # each prints what it has measured
+        server.join()
 
 
 if __name__ == "__main__":

@@ -24,9 +24,10 @@ from browser import Browser, browser
 from iglu_marl import Role, Task
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.web import ServerOptions, create_app
+from iglu_marl.web import store as db
 from iglu_marl.web.serving import Server, listen
 from iglu_marl.web.sessions import Sessions
-from iglu_marl.web.store import EVENTS, PARTICIPANTS, Store
+from iglu_marl.web.store import Store
 from iglu_marl.web.study import Condition, Study
 
 ROLES = (Role.ARCHITECT, Role.BUILDER)
@@ -181,15 +182,9 @@ def play(
 
 def events(store: Store, name: str) -> list[str]:
     """Who was away and back, in order."""
-
-    def found(connection: Any) -> list[str]:
-        joined = EVENTS.join(PARTICIPANTS, EVENTS.c.participant == PARTICIPANTS.c.id)
-        rows = connection.execute(
-            joined.select().where(PARTICIPANTS.c.code.like(f"{name}-%")).order_by(EVENTS.c.id)
-        )
-        return [row.kind for row in rows if row.kind in ("joined", "away", "back", "elsewhere", "left")]
-
-    return store.do(found)
+    kinds = ("joined", "away", "back", "elsewhere", "left")
+    rows = store.do(db.rows, db.EVENTS, STUDY.name)
+    return [row["kind"] for row in rows if row["code"].startswith(f"{name}-") and row["kind"] in kinds]
 
 
 def main(lengths: list[float]) -> None:

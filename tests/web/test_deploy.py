@@ -68,18 +68,6 @@ def test_a_game_behind_nginx(tmp_path: Path) -> None:
                 ) as page:
                     page.send(json.dumps({"t": "join", "token": token}))
                     assert json.loads(page.recv(timeout=30))["role"] == "builder"
-
-                def asked(source: str) -> bytes:
-                    with socket.create_connection(
-                        ("127.0.0.1", port), 30, source_address=(source, 0)
-                    ) as client:
-                        lines = f"GET /api/lobby HTTP/1.1\r\nHost: {NAME}\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n"
-                        client.sendall(lines.encode())
-                        return client.recv(15)
-
-                while b"429" not in asked("127.0.0.2"):  # by its address, whatever it claims
-                    pass
-                assert b"200" in asked("127.0.0.3")
             finally:
                 nginx.terminate()
 

@@ -17,15 +17,12 @@ pytest.importorskip("starlette")
 pytest.importorskip("sqlalchemy")
 uvicorn = pytest.importorskip("uvicorn")
 
-from iglu_marl import ConfigError, Role, Task, Worlds, replay  # noqa: E402
+from iglu_marl import Role, Task, Worlds, replay  # noqa: E402
 from iglu_marl.core.controls import Controls  # noqa: E402
 from iglu_marl.core.grid import blocks_to_grid  # noqa: E402
 from iglu_marl.core.worlds import Pose  # noqa: E402
 from iglu_marl.language import parse  # noqa: E402
 from iglu_marl.web import ServerOptions, create_app  # noqa: E402
-from iglu_marl.web.sessions import Sessions  # noqa: E402
-from iglu_marl.web.store import Store  # noqa: E402
-from iglu_marl.web.study import Condition, Study  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -209,24 +206,6 @@ def test_one_who_goes_to_another_page_is_away(window: Browser, phone: Browser, a
     phone.wait("return play.state.status.state === 'playing' && !document.getElementById('veil').open")
 
 
-def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> None:
-    phone.emulate(390, 844)
-    begin(phone, address, "architect", "scripted")
-    phone.wait("return play.world.target_grid !== null")
-    assert phone.run("return play.world.score") == [0, 2]
-    azimuth = phone.run("return play.camera.azimuth")
-    phone.drag((150, 300), (210, 320))
-    assert phone.run("return play.camera.azimuth") != azimuth
-    phone.run("document.getElementById('help').click()")
-    phone.wait("return document.querySelectorAll('.examples button').length > 10", 40)
-    phone.run("document.getElementById('helpcard').close()")
-    say(phone, "Place a red block one north of the middle.")
-    phone.wait("return play.world.score[0] === 1", 30)
-    say(phone, "Place a blue block on top of it.")
-    phone.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
-    assert phone.messages() == []
-
-
 def test_what_the_grammar_reads_is_shown_and_completed(window: Browser, address: str) -> None:
     shown = "return [...document.querySelectorAll('#sentences li')].map((one) => one.textContent)"
     begin(window, address, "architect", "scripted")
@@ -254,20 +233,6 @@ def test_what_the_grammar_reads_is_shown_and_completed(window: Browser, address:
     window.press("escape")
     assert window.run("return [sentences.hidden, document.activeElement === words]") == [True, True]
     assert window.messages() == []
-
-
-def test_a_model_reads_anything_so_nothing_is_shown(
-    window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
-    monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
-    with serving(folder=tmp_path, agents={Role.BUILDER: ("scripted-llm",)}) as address:
-        begin(window, address, "architect", "scripted-llm")
-        window.wait("return play.state.status.state === 'playing'")
-        window.click("#words")
-        window.press("p")
-        assert window.run("return [sentences.hidden, words.getAttribute('role')]") == [True, None]
-        window.open("about:blank")
 
 
 def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:
@@ -302,62 +267,6 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
         _, _, width, height = phone.box(button)
         assert min(width, height) >= 44
     assert phone.run("return document.documentElement.scrollWidth") <= 390
-    phone.emulate(844, 390)  # on its side: nothing lies above the buttons
-    for button in ("#talk button", "#jump", "#break", "#place", "#hotbar button"):
-        left, top, width, height = phone.box(button)
-        script = "return document.elementFromPoint(...arguments).closest('button')"
-        script = f"{script} === document.querySelector('{button}')"
-        hit = phone.run(script, left + width / 2, top + height / 2)
-        assert hit, button
-
-
-def test_two_participants_of_a_study(window: Browser, phone: Browser, tmp_path: Path) -> None:
-    """Both wait, one loses the connection and gets it back, both confirm, and they have one game."""
-    study = Study(
-        "pair",
-        (Condition("people", ("two",), Role.ARCHITECT, "person"),),
-        instructions="Play.",
-        participant="PID",
-    )
-    sessions = Sessions(study, Store(f"sqlite:///{tmp_path / 'study.db'}"))
-
-    async def fails(_: Any) -> Any:
-        raise ConfigError("not now")
-
-    phone.emulate(390, 844)
-    with serving(sessions, folder=tmp_path / "games") as address:
-        for page, code in ((window, "p1"), (phone, "p2")):
-            page.open(f"{address}/?PID={code}")
-            for stage in ("instructions", "game"):
-                page.wait(f"return document.body.dataset.stage === '{stage}'")
-                page.click("#form button")
-            if page is window:
-                window.wait("return document.body.dataset.waiting === 'waiting'")
-                whole, sessions.game = sessions.game, fails  # type: ignore[method-assign]
-                window.wait("return document.getElementById('trouble').textContent.includes('lost')")
-                sessions.game = whole  # type: ignore[method-assign]
-                window.wait("return document.getElementById('trouble').textContent === ''")
-        for page in (window, phone):
-            page.wait("return document.body.dataset.waiting === 'offered'")
-            assert page.run("return document.title") == "Your partner is here!"
-        for page in (window, phone):
-            page.click("#form button")
-        for page in (window, phone):
-            entered(page)
-        roles = {page.run("return play.state.role") for page in (window, phone)}
-        assert len(roles) == 2
-        for page in (window, phone):  # neither examples, nor an invitation
-            assert "What now?" not in page.run("return document.getElementById('quick').textContent")
-            assert page.run("return document.getElementById('invite').hidden")
-            page.run("document.getElementById('help').click()")
-            page.wait("return document.getElementById('helpcard').open")
-            assert page.run("return document.querySelectorAll('.examples').length") == 0
-        leave = "document.getElementById('leave').click();"
-        window.run(f"play.connection.socket.close(); {leave} {leave}")  # heard when the connection is back
-        window.wait("return location.pathname === '/'")
-        phone.wait("return play.state.status.state === 'over'")
-        assert phone.run("return play.state.status.how") == "left"
-        assert window.messages() == []
 
 
 def test_what_the_page_predicts_is_what_happens(window: Browser, address: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import time
 from collections.abc import Iterator
@@ -202,6 +203,9 @@ def test_what_follows_when_nobody_comes(tmp_path: Path, policy: str, answer: str
         assert answer in told
         if policy == "dismiss":
             assert ask(client, "enter", token=token)["code"] == "S0RRY"
+        if policy == "agent":
+            with joined(client, told["play"]) as alone:
+                assert alone.until("welcome")["agents"] == {"architect": None, "builder": "agent"}
 
 
 def test_a_game_in_which_one_has_not_acted_is_played_again_with_another(tmp_path: Path) -> None:
@@ -308,11 +312,23 @@ def test_who_closes_the_page_is_offered_to_nobody(tmp_path: Path) -> None:
         a, b = (to_the_game(client, code) for code in "AB")
         with waiting(client, a) as page:
             page.until("state")
-        (queue,) = client.app.state.sessions._queues.values()  # type: ignore[attr-defined]
         deadline = time.monotonic() + 5
-        while queue._waiting:
+        while not {"waits", "gone"} <= {row["kind"] for row in rows(client, db.EVENTS)}:
             assert time.monotonic() < deadline
         assert "offered" not in ask(client, "game", token=b)
+
+
+def test_the_numbers_of_a_study(tmp_path: Path) -> None:
+    with study(tmp_path) as client:
+        a, b = (to_the_game(client, code) for code in "AB")
+        state = client.app.state  # type: ignore[attr-defined]
+        state.options = dataclasses.replace(state.options, secret="open sesame")
+        seats = meet(client, a, b)
+        with joined(client, seats[a]) as one, joined(client, seats[b]):
+            one.until("status", state="playing")
+            numbers = client.get("/metrics", auth=("me", "open sesame")).text
+        assert 'iglu_marl_participants{condition="people",stage="game"} 2\n' in numbers
+        assert "iglu_marl_games_playing 1\n" in numbers
 
 
 def test_other_pages_cannot_wait(tmp_path: Path) -> None:
@@ -323,17 +339,6 @@ def test_other_pages_cannot_wait(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- faults and files
-
-
-def test_pictures_and_scripts_are_not_counted(tmp_path: Path) -> None:
-    """All participants behind one proxy have one address."""
-    with study(tmp_path) as client:
-        guard = client.app.middleware_stack.app  # type: ignore[attr-defined]
-        while not hasattr(guard, "_rate"):
-            guard = guard.app
-        guard._rate._rates = (0.001, 2.0)
-        assert {client.get("/static/study.js").status_code for _ in range(8)} == {200}
-        assert [client.get("/").status_code for _ in range(3)] == [200, 200, 429]
 
 
 def test_a_study_does_not_change_while_people_are_under_way(tmp_path: Path) -> None:

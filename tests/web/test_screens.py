@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser import Browser, browser
@@ -20,6 +21,7 @@ from test_pages import begin, entered, say, serving
 from test_study import written
 from test_team_pages import PARTS, TEAM
 
+from iglu_marl import ConfigError
 from iglu_marl.web import store as db
 from iglu_marl.web.sessions import Sessions
 from iglu_marl.web.study import read_study
@@ -197,6 +199,9 @@ def test_a_study_of_two(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
     sessions = Sessions(study, db.Store(f"sqlite:///{tmp_path / 'study.db'}"))
     one, other = pages
 
+    async def fails(_: Any) -> Any:
+        raise ConfigError("not now")
+
     def stage(page: Browser, name: str, what: str = "stage") -> None:
         page.wait(f"return document.body.dataset.{what} === '{name}'")
         if page is one:
@@ -230,7 +235,12 @@ def test_a_study_of_two(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
             page.click("#form button")
             if page is one:
                 stage(page, "waiting", "waiting")
+                whole, sessions.game = sessions.game, fails  # type: ignore[method-assign]
+                one.wait("return document.getElementById('trouble').textContent.includes('lost')")
+                sessions.game = whole  # type: ignore[method-assign]
+                one.wait("return document.getElementById('trouble').textContent === ''")
         stage(one, "offered", "waiting")
+        assert one.run("return document.title") == "Your partner is here!"
         one.click("#form button")
         stage(one, "confirmed", "waiting")
         other.click("#form button")
@@ -240,6 +250,7 @@ def test_a_study_of_two(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
         builder, architect = sorted(pages, key=lambda page: page.run("return play.state.role"), reverse=True)
         for page in pages:
             assert page.run("return document.getElementById('coach').hidden")
+            assert "What now?" not in page.run("return document.getElementById('quick').textContent")
         say(architect, "Please build a tower of two blocks, a red one below and a blue one above it.")
         builder.wait("return document.querySelectorAll('#lines li').length === 1")
         architect.run("document.getElementById('words').focus()")
@@ -253,6 +264,23 @@ def test_a_study_of_two(pages: tuple[Browser, Browser], tmp_path: Path) -> None:
             look(page, "study-over")
             page.click("#veillinks a")
         stage(one, "between")
+        send(one)
+        stage(other, "between")
+        send(other)
+        for page in pages:
+            stage(page, "game")
+            page.click("#form button")
+        for page in pages:
+            stage(page, "offered", "waiting")
+            page.click("#form button")
+        for page in pages:
+            entered(page)
+        one.messages()  # of what was refused above
+        leave = "document.getElementById('leave').click();"
+        one.run(f"play.connection.socket.close(); {leave} {leave}")  # heard when the connection is back
+        one.wait("return location.pathname === '/'")
+        other.wait("return play.state.status.how === 'left'")
+        assert one.messages() == []
         store = sessions.store
         for name in ("questions", "done", "failed", "expired", "left", "dismissed", "screened", "refused"):
             values = {"stage": name, **({"came": 0.0} if name == "expired" else {})}

@@ -27,10 +27,9 @@ from typer.testing import CliRunner
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from iglu_marl import ConfigError, replay
+from iglu_marl import replay
 from iglu_marl.cli import app
 from iglu_marl.recording import read_recording
-from iglu_marl.web.serving import listen
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -108,24 +107,18 @@ BODY = (
 )
 
 
-def test_a_port_has_one_server() -> None:
-    with listen("127.0.0.1", 0) as first, pytest.raises(ConfigError, match="no server can listen"):
-        listen("127.0.0.1", first.getsockname()[1])
-
-
-@pytest.mark.parametrize(("addresses", "each", "sent"), [(1, 50, HEAD), (12, 100, HEAD), (12, 100, BODY)])
-def test_slow_requests_shut_nobody_out(tmp_path: Path, addresses: int, each: int, sent: bytes) -> None:
-    """1,100 connections whose requests never end: few are kept, none for long, and others are answered meanwhile."""
-    limits = ("--limit", f"connections_per_address={each}", "--limit", "header_s=2", "--proxy", "127.0.0.2")
+@pytest.mark.parametrize("sent", [HEAD, BODY])
+def test_slow_requests_shut_nobody_out(tmp_path: Path, sent: bytes) -> None:
+    """1,100 connections whose requests never end: none is kept for long, and others are answered meanwhile."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     with ExitStack() as stack:
         stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, files)
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, files[1]))  # as most systems start a process
-        host, _ = stack.enter_context(served(tmp_path, *limits))
+        host, _ = stack.enter_context(served(tmp_path, "--limit", "header_s=2"))
         resource.setrlimit(resource.RLIMIT_NOFILE, (files[1], files[1]))
-        port, crowd, began = int(host.rpartition(":")[2]), [], time.monotonic()
+        port, crowd = int(host.rpartition(":")[2]), []
         for number in range(1100):
-            source = (f"127.0.1.{number % addresses + 1}", 0)
+            source = (f"127.0.1.{number % 12 + 1}", 0)
             slow = stack.enter_context(
                 socket.create_connection(("127.0.0.1", port), 10, source_address=source)
             )
@@ -141,8 +134,6 @@ def test_slow_requests_shut_nobody_out(tmp_path: Path, addresses: int, each: int
                 assert b"200 OK" in other.recv(1000)
             waits.append(time.monotonic() - waited)
             time.sleep(0.1)
-        open_ones = sum(not is_closed(slow) for slow in crowd)
-        assert open_ones <= addresses * each or time.monotonic() - began < 2
         assert max(waits) < 10  # on a busy machine; 0.1 s on a quiet one
         deadline = time.monotonic() + 60
         while not all(map(is_closed, crowd)):

@@ -182,6 +182,9 @@ def test_a_full_disk_pauses_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Rooms, "free_mb", property(lambda rooms: free[0]))
     with serving(written(tmp_path, STUDY + BUILDS), tmp_path / "games") as client:
         token = to_the_game(client, "P1")
+        free[0] = 100.0
+        assert ask(client, "game", token=token)["open"]  # it waits
+        free[0] = 1e6
         with joined(client, ask(client, "game", token=token)["play"]) as player:
             player.until("status", state="playing")
             free[0] = 1.0

@@ -8,7 +8,7 @@ import {HOME, called, camera, inside, others, state, world} from "./state.js";
 const NOTE_MS = 4000;
 export const BACK = "iglu-marl-back";  // the page from which this tab came to its game
 const QUICK = {
-  builder: ["What now?", "What color?", "Where does it go?", "Is it right?"],
+  builder: ["What now?", "What colour?", "Where does it go?", "Is it right?"],
   architect: ["Yes.", "No.", "Good!", "Remove it."],
 };
 const ENDS = {
@@ -66,7 +66,7 @@ export function showPlayers() {
   const partner = partnerName(), who = $("who");
   who.textContent = state.team ? state.team.roster : partner && `with ${partner}`;
   who.title = who.textContent;
-  $("me").textContent = `You are the ${called(state.facts.player)}`;
+  $("me").textContent = state.team ? state.team.me : `You are the ${called(state.facts.player)}`;
   showLinks();
 }
 

@@ -102,8 +102,8 @@ function paintInside(now) {
   paintCross(view);
   showCompass(pose[3]);
   const stand = inWords(Math.round(pose[0]), Math.round(pose[1]) - 2, Math.round(pose[2])).replace(/,.*/, "");
-  $("you").textContent = `you: ${stand}`;
-  $("aim").textContent = found ? `aim: ${nameAim(found)}` : "";
+  $("you").textContent = `You: ${stand}`;
+  $("aim").textContent = found ? `Aim: ${nameAim(found)}` : "";
 }
 
 /** The place of the new block, or of what is in sight where none can be placed. */

@@ -145,7 +145,8 @@ function wait(pause = FIRST_MS) {
 /** Show that the page waits, or that a partner is there and both have to confirm it. */
 function showWaiting(answered) {
   const offered = answered.offered && !answered.confirmed, stay = "Please keep this page open.";
-  const lines = offered ? ["Your partner is here."] : answered.offered ? ["Waiting for your partner to begin …"]
+  const soon = `Your partner is here. Press Begin within ${answered.wait} seconds, or you lose this place.`;
+  const lines = offered ? [soon] : answered.offered ? ["Waiting for your partner to begin …"]
     : ["Waiting for your partner …", answered.open ? stay : `At most ${answered.wait} seconds more. ${stay}`];
   $("text").replaceChildren(...lines.flatMap(paragraph), ...(answered.role ? role(answered.role) : []));
   $("form").replaceChildren(...(offered ? [button("Begin", () => waiting?.send(JSON.stringify({t: "ready"})))] : []));

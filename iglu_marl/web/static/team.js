@@ -23,10 +23,11 @@ export class Team {
     this.listeners = hearers && hearers.filter((one) => one !== player).map((one) => title(speakers[one]));
   }
 
+  get me() { return `You are ${this.facts.speakers[this.facts.player]}`; }
   get roster() {
     const {player, agents, speakers} = this.facts, others = Object.entries(speakers).filter(([one]) => one !== player);
     const names = others.map(([one, name]) => agents[one] ? `${title(name)} (agent)` : title(name)).join(", ");
-    return `You are ${speakers[player]}, with ${names}`;
+    return `with ${names}`;
   }
   get plan() {
     if (this.all) return "Plan";
@@ -34,7 +35,7 @@ export class Team {
     return this.knows ? `Your part of the plan: ${parts}` : "You do not see the plan";
   }
   get help() {
-    return `${this.roster}. ${this.all ? "You see the plan" : this.plan}. Talk to each other: nobody may know everything.`;
+    return `${this.me}, ${this.roster}. ${this.all ? "You see the plan" : this.plan}. Talk to each other: nobody may know everything.`;
   }
   get waits() { return Object.values(this.facts.speakers).includes("builder") ? "The builder waits" : "The builders wait"; }
   get ended() { return "You have ended your turn."; }
