@@ -269,7 +269,6 @@ def test_options_of_datasets() -> None:
     assert all(task.invariant for *_, task in data.IGLUDataset())
     assert not any(task.invariant for *_, task in data.IGLUDataset("v1.0", {"invariant": False}))
     assert data.IGLUDataset(dataset_version="v0.1.0-rc1").dataset_version == "v0.1.0-rc1"
-    assert "IGLUDataset" in repr(data.IGLUDataset())
     assert data.IGLUDataset().report().sessions == 2
     assert len(data.IGLUDataset().source.filter(structures="c73")) == 2
 

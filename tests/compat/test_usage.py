@@ -402,7 +402,6 @@ again = env.reset()
     env = left["env"]
     assert env.steps == 3
     assert left["first"]["dialog"] == left["again"]["dialog"]
-    assert repr(env).startswith("Counting(SizeReward(")
     assert [env.step(0)[2:] for _ in range(3)][-1][1]["TimeLimit.truncated"] is True
     with pytest.raises(AttributeError):
         env.teapot  # noqa: B018
