@@ -78,7 +78,10 @@ def read_voxels(
     file = usable_path(path)
     reader = READERS.get(file.suffix.lower())
     if reader is None:
-        raise DataError(f"{file} ends in {file.suffix!r}, expected one of {', '.join(READERS)}")
+        raise DataError(
+            f"{file} ends in {file.suffix!r}, expected one of {', '.join(READERS)}: most voxel editors export .vox; "
+            "iglu_marl.tasks.StructureTasks reads files of many structures"
+        )
     if content is None:
         content = read_file(file, FILE_LIMIT)
     elif len(content) > FILE_LIMIT:

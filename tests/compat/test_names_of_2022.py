@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 
 from iglu_marl import ConfigError, TaskError
 from iglu_marl.compat import gym
-from iglu_marl.compat.gridworld import GridWorld, data, tasks
-from iglu_marl.compat.gridworld.env import create_env
+from iglu_marl.compat.gridworld import data, tasks
 from iglu_marl.compat.gridworld.visualizer import Visualizer
 from iglu_marl.compat.gym import wrappers
 from iglu_marl.compat.gym.envs.registration import register
@@ -106,14 +104,6 @@ def test_environments_of_ones_own() -> None:
     assert env.step(1)[2] is True
     gym.register("Named-v0", "iglu_marl.compat.clevr_robot:ClevrEnv", kwargs={"maximum_episode_steps": 7})
     assert gym.make("Named-v0").config.max_steps == 7
-
-
-def test_grid_world_and_create_env() -> None:
-    world = GridWorld(render=False)
-    world.set_task(tasks.Task("go", TWO, starting_grid=[]))
-    assert world.step({**IDLE, "camera": np.zeros(2)})[0]["dialog"] == "go"  # an episode has begun
-    assert (world.right_placement_scale, world.wrong_placement_scale) == (1, 0.1)
-    assert "size_reward" in inspect.signature(create_env).parameters
 
 
 def test_scores_of_a_task(shared: Path) -> None:

@@ -42,7 +42,6 @@ COLUMNS = (
     f"{QUESTION} InputClarifyingQuestion IsClarifyingQuestionClear {ANSWER} InputAnswer4ClarifyingQuestion "
     "IsInstructionQAClear"
 ).split()
-LONGEST_CELL = 100_000  # characters; CSV readers have a limit near this
 _NAME = re.compile(r"(?!\.{1,2}$)[\w.-]{1,200}")  # a folder name on any file system
 _STRUCTURE = re.compile(r"[\w.-]+")
 
@@ -56,10 +55,9 @@ LayoutTurn = tuple[list[Utterance], list[Turn]]
 
 
 class WriteSkip(SkipReason):
-    """Why a session is left out or changed."""
+    """Why a session is left out."""
 
     NO_TURNS = "a session without an utterance of the architect; it is left out"
-    TOO_LONG = "a session that the layout changes, too long for the column ExactTurns"
 
 
 class _RecordedSession(Subtasks):
@@ -272,9 +270,6 @@ def _write_session(folder: Path, session: Subtasks, report: Report[WriteSkip]) -
     same = [said for said, _ in turns] == [list(turn) for turn in session.turns]
     if not same or world.any() or not all(grid.any() for grid in session.structures):
         exact = _exact_cells(session, turns)
-        if max(map(len, exact)) > LONGEST_CELL:
-            report.skip(WriteSkip.TOO_LONG, folder.name)
-            exact = [""] * len(turns)
     folder.mkdir()
     step = 0
     for number, (utterances, originals) in enumerate(turns):
