@@ -135,7 +135,7 @@ CLEVR_ROBOT = [
     Row("text and program; programs are executed on the scene graph", "as documented", "", f"{_GOALS}::test_questions_in_words"),
     Row("descriptions resemble questions, but need not be questions", "as documented", "`describe=` says which", f"{_GOALS}::test_questions_can_be_descriptions"),
     Row("the standard OpenAI gym interface: `env.reset()`, `env.step(action)`, `action_space`", "as documented", "with `ClevrEnv`; else Gymnasium's, of two and five values", f"{_CLEVR}::test_the_readme_of_clevr_robot"),
-    Row("`obs_type`: state or images", "as documented", '"direct", "order_invariant" or "image"; OpenCV is not needed', f"{_GOALS}::test_observations_lie_in_their_space"),
+    Row("`obs_type`: state or images", "as documented", '"direct", "order_invariant" or "image"; observations are dicts with `grid`, `blocks` or `pov`; OpenCV is not needed', f"{_GOALS}::test_observations_lie_in_their_space"),
     Row("`env.sample_random_action()`", "as documented", "", f"{_GOALS}::test_the_reward_is_one_when_the_goal_holds"),
     Row("`env.reset(new_scene_content=True)`", "as documented", "", f"{_GOALS}::test_resets_place_the_same_things_again"),
     Row("`env.get_description()`: description, full_description with question, program, answer", "as documented", "", f"{_GOALS}::test_descriptions_are_right_and_lazy"),

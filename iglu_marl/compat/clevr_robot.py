@@ -35,9 +35,7 @@ class AnsweredGoals(GoalSpace):
         return super().sample(rng, grid, yaw_deg)
 
 
-@lru_cache(maxsize=8)
-def _answered(goals: tuple[Goal, ...]) -> AnsweredGoals:
-    return AnsweredGoals(goals)  # compiled once
+_answered = lru_cache(maxsize=8)(AnsweredGoals)  # compiled once
 
 
 class ClevrEnv(gym.FourValueEnv):

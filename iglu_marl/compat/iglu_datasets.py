@@ -12,6 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from iglu_marl.compat import tasks
+from iglu_marl.compat.absent import add_modules
 from iglu_marl.compat.gridworld import data
 from iglu_marl.compat.tasks import BUILD_ZONE_SIZE, Tasks
 from iglu_marl.core import task as own
@@ -69,4 +70,12 @@ class SingleturnDataset(data.SingleTurnIGLUDataset):
 
 
 IGLUDataset = MultiturnDataset
-sys.modules[f"{__name__}.task"] = sys.modules[__name__]  # for `from iglu_datasets.task import Task`
+BLUE, GREEN, RED, ORANGE, PURPLE, YELLOW = range(1, 7)
+inv_color_map = dict(enumerate(("blue", "green", "red", "orange", "purple", "yellow"), start=1))
+color_map = {color: number for number, color in inv_color_map.items()}
+_here = dict.fromkeys(("task", "multiturn_dataset", "singleturn_dataset"), sys.modules[__name__])
+_absent = {
+    "common": dict.fromkeys(("fix_log", "VOXELWORLD_GROUND_LEVEL"), "iglu_marl.data.read_action_log"),
+    "download": {"download": "the command `iglu-marl data fetch`"},
+}
+add_modules(__name__, {**_here, **_absent})

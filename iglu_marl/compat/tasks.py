@@ -231,6 +231,7 @@ class Subtasks(Tasks):
     task_type: ClassVar[type[Task]] = Task
     sparse_start: ClassVar[bool] = False
     next: int | None = None
+    full: bool = False  # whether each task asks for the world after the last turn
     task_goal: int = 0
 
     def __init__(
@@ -281,6 +282,7 @@ class Subtasks(Tasks):
         return self.session.task_id
 
     session_id = task_id
+    full_structure: Any = property(lambda self: self[-1].target_grid)
     task_start: Any = property(lambda self: self.task_goal - 1)
     current: Any = property(lambda self: self._current or self.set_task(self.task_goal))
     _current: Task | None = None
@@ -291,6 +293,7 @@ class Subtasks(Tasks):
             raise TaskError(
                 f"turns are {turn_start} and {turn_goal}, expected -1 <= start < goal < {len(self)}"
             )
+        turn_goal = len(self) - 1 if self.full else turn_goal
         task = self.session.create_task(turn_goal)
         if turn_start + 1 < turn_goal:
             task = task.replace(starting_grid=self.session.world_before(turn_start + 1))
@@ -306,6 +309,11 @@ class Subtasks(Tasks):
         """Return the task of this turn, which becomes `current`."""
         self.task_goal, self._current = task_id, self.create_task(task_id - 1, task_id)
         return self._current
+
+    def set_task_obj(self, task: Any) -> Any:
+        """Return the task, which becomes `current`."""
+        self._current = task
+        return task
 
     def step_intersection(self, grid: npt.ArrayLike) -> tuple[int, int, bool]:
         """Score a grid by the current turn (see `Task`). A progressive session continues with the next turn."""
@@ -383,9 +391,6 @@ class DataTasks(Tasks, GroupedSource):
                 turns = enumerate(entry) if isinstance(entry, Subtasks) else ((1, entry),)
                 yield from ((name, number, turn, task) for turn, task in turns)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.source!r})"
-
 
 class Chosen(TaskSource):
     """A mixin of sources: `current` is the task that was chosen last, `preset` has the fixed tasks by name.
@@ -429,6 +434,11 @@ class Chosen(TaskSource):
 
 class RandomTasks(Chosen, random_tasks.RandomTasks):
     """Random tasks (see `iglu_marl.tasks.RandomTasks`)."""
+
+    def load(self, path: Any) -> RandomTasks:  # type: ignore[override]  # of an instance, as in the tool
+        """Replace the tasks by those that `dump` wrote."""
+        vars(self).update(vars(random_tasks.RandomTasks.load(path)))
+        return self
 
 
 class CustomTasks(Chosen, custom.CustomTasks):

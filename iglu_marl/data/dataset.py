@@ -175,7 +175,7 @@ def check_task_options(task_kwargs: Mapping[str, Any] | None, allowed: Sequence[
 
 def check_version(version: str | None) -> str:
     """Return the label of a release. There is one release of the data; any label stands for it."""
-    if version is None:
+    if version is None or version == "":
         return "v1.0"
     if not isinstance(version, str) or not version.strip():
         raise ConfigError(f"dataset_version is {version!r}, expected a label such as 'v1.0'")

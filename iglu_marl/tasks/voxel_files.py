@@ -2,7 +2,7 @@
 
 | ending | program | read |
 |---|---|---|
-| `.vox` | MagicaVoxel and others | a model with the colors of the palette |
+| `.vox` | MagicaVoxel and others | the visible models of the scene in its first frame, with the colors of the palette |
 | `.schem` | WorldEdit and others | Sponge schematic, versions 1 to 3 |
 | `.nbt` | Minecraft | structure block |
 | `.litematic` | Litematica | all regions |
@@ -38,7 +38,6 @@ FILE_LIMIT = 32 * MIB  # bytes of a file
 UNPACKED_LIMIT = 16 * MIB  # bytes of unpacked NBT, whose tags become objects
 MAX_CELLS = 1 << 22  # cells of a box around the blocks of a file
 MAX_COORDINATE = 1 << 30
-_TURNED, _AS_DRAWN = b"\2\0\0\0_r", b"\1\0\0\0004"  # rotation of a model in a .vox file: none
 Ints = npt.NDArray[np.int64]
 
 
@@ -79,7 +78,10 @@ def read_voxels(
     file = usable_path(path)
     reader = READERS.get(file.suffix.lower())
     if reader is None:
-        raise DataError(f"{file} ends in {file.suffix!r}, expected one of {', '.join(READERS)}")
+        raise DataError(
+            f"{file} ends in {file.suffix!r}, expected one of {', '.join(READERS)}: most voxel editors export .vox; "
+            "iglu_marl.tasks.StructureTasks reads files of many structures"
+        )
     if content is None:
         content = read_file(file, FILE_LIMIT)
     elif len(content) > FILE_LIMIT:
@@ -146,25 +148,43 @@ def _read_vox(content: bytes, names: _Colors) -> Blocks:
     """Read a .vox file: chunks of id, size of the content, size of the children. Its z is up."""
     if content[:4] != b"VOX ":
         raise DataError(f"it begins with {content[:4]!r}, expected b'VOX '")
-    voxels, palette = np.zeros((0, 4), np.int64), _default_palette()
-    models = 0
+    models: list[Ints] = []
+    sizes: list[tuple[int, ...]] = []
+    palette, scene = _default_palette(), {}
     for kind, body in _chunks(content):
-        if kind == b"XYZI":
+        if kind == b"SIZE":
+            sizes.append(struct.unpack_from("<3I", body))
+        elif kind == b"XYZI":
             (count,) = struct.unpack_from("<I", body)
-            if len(body) != 4 + 4 * count:
-                raise DataError(f"chunk XYZI has {len(body)} bytes for {count} voxels")
+            if len(body) != 4 + 4 * count or len(models) >= len(sizes):
+                raise DataError(f"chunk XYZI has {len(body)} bytes for {count} voxels, or no SIZE before it")
             voxels = np.frombuffer(body, np.uint8, offset=4).reshape(-1, 4).astype(np.int64)
-            models += 1
+            models.append(voxels[voxels[:, 3] > 0])  # some write air, as color 0
         elif kind == b"RGBA":
             colors = np.frombuffer(body[:1024], np.uint8).reshape(-1, 4)[:, :3]  # some write fewer than 256
             palette = np.concatenate([colors, palette[len(colors) :]])
-        elif kind == b"nTRN" and _TURNED in body and _TURNED + _AS_DRAWN not in body:
-            raise DataError("its scene turns the model, expected one that stands as it was drawn")
-    if models > 1:
-        raise DataError(f"it has {models} models, expected one: merge them in the editor")
-    voxels = voxels[voxels[:, 3] > 0]  # some write air, as color 0
-    x, y, z, color = voxels.T
-    return np.stack([x, z, -y], axis=1), palette[color - 1], False
+        elif kind in (b"nTRN", b"nGRP", b"nSHP"):
+            node, children, move = _scene_node(kind, body)
+            scene[node] = (kind, children, move)
+    if len(models) > 1 and not scene:
+        raise DataError(
+            f"it has {len(models)} models and no scene that places them: save it with MagicaVoxel 0.99 or later, or "
+            "merge them in its world view (select all, then Union)"
+        )
+    cells, rgb = [np.zeros((0, 3), np.int64)], [np.zeros((0, 3), np.uint8)]
+    total = 0
+    for number, turn, shift in _placed(scene, 0, np.eye(3, dtype=np.int64), np.zeros(3, np.int64), 0, [0]):
+        if not 0 <= number < len(models):
+            raise DataError(f"its scene shows model {number}, expected one of {len(models)}")
+        voxels, half = models[number], np.array(sizes[number]) // 2
+        total += len(voxels)
+        if total > MAX_CELLS:
+            raise DataError(f"it has more than {MAX_CELLS:,} voxels")
+        doubled_centers = 2 * (voxels[:, :3] - half) + 1
+        x, y, z = ((doubled_centers @ turn.T + 2 * shift - 1) // 2).T
+        cells.append(np.stack([x, z, -y], axis=1))
+        rgb.append(palette[voxels[:, 3] - 1])
+    return np.concatenate(cells), np.concatenate(rgb), False
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -187,6 +207,60 @@ def _default_palette() -> npt.NDArray[np.uint8]:
     ramp = [17 * step for step in (14, 13, 11, 10, 8, 7, 5, 4, 2, 1)]
     ramps = [tuple(level * (axis in (color, 3)) for axis in range(3)) for color in range(3) for level in ramp]
     return np.array([*cube, *ramps, *((level,) * 3 for level in ramp), (0, 0, 0)], np.uint8)
+
+
+def _scene_node(kind: bytes, body: bytes) -> tuple[int, list[int], dict[str, str]]:
+    """Return a node's number, its children (of nSHP: models), and the attributes of its first frame."""
+    reader = io.BytesIO(body)
+
+    def number() -> int:
+        return int(struct.unpack("<i", reader.read(4))[0])
+
+    def table() -> dict[str, str]:
+        return {text(): text() for _ in range(number())}
+
+    def text() -> str:
+        return reader.read(number()).decode("utf-8", "replace")
+
+    node, attributes = number(), table()
+    if attributes.get("_hidden") == "1":
+        return node, [], {}
+    if kind == b"nTRN":
+        child, *_ = (number() for _ in range(4))  # child, reserved, layer, frames
+        return node, [child], table()
+    count = number()
+    if kind == b"nGRP":
+        return node, [number() for _ in range(count)], {}
+    return node, [number()] if count else [], {}
+
+
+def _placed(
+    scene: Mapping[int, Any], node: int, turn: Ints, shift: Ints, depth: int, count: list[int]
+) -> Iterator[tuple[int, Ints, Ints]]:
+    """Yield (model, rotation, translation) of the models of a scene; without a scene the first model."""
+    if not scene:
+        yield 0, turn, shift
+        return
+    count[0] += 1
+    if node not in scene or depth > 64 or count[0] > 10_000:
+        raise DataError(f"its scene has no node {node}, circles, or more than 10,000 nodes")
+    kind, children, frame = scene[node]
+    if kind == b"nSHP":
+        yield from ((model, turn, shift) for model in children)
+        return
+    move = np.array(frame.get("_t", "0 0 0").split(), np.int64)
+    shift, turn = turn @ move + shift, turn @ _rotation(int(frame.get("_r", 4)))
+    for child in children:
+        yield from _placed(scene, child, turn, shift, depth + 1, count)
+
+
+def _rotation(packed: int) -> Ints:
+    """Return the matrix of a packed rotation: the columns of the entries in rows 0 and 1, then three signs."""
+    first, second = packed & 3, packed >> 2 & 3
+    turn = np.zeros((3, 3), np.int64)
+    for row, column in enumerate((first, second, 3 - first - second)):
+        turn[row, column] = -1 if packed >> 4 + row & 1 else 1
+    return turn
 
 
 # ------------------------------------------------------------------------------------------------ Minecraft

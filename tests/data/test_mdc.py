@@ -25,7 +25,7 @@ from iglu_marl.core.grid import (
 )
 from iglu_marl.data import CDMDataset, Corpus, action_sequences
 from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, CorpusSkip
-from iglu_marl.data.mdc.dataset import session_task, without_top_layer
+from iglu_marl.data.mdc.dataset import without_top_layer
 from iglu_marl.tasks import TaskSet
 from iglu_marl.tasks.bundled import silent_builder_tasks
 
@@ -319,13 +319,6 @@ def test_the_dataset_as_the_documentation_uses_it(pack: Path) -> None:
         dataset.by_id("C73")
 
 
-def test_targets_of_sessions_are_their_final_worlds(corpus: Corpus, pack: Path) -> None:
-    final = CDMDataset(pack, mode="sessions", structures=["C8"])
-    for task in final:
-        np.testing.assert_array_equal(task.target_grid, corpus.sessions[task.task_id].final_grid)
-    assert session_task(next(iter(corpus.sessions.values())), invariant=False).is_invariant is False
-
-
 def test_task_sets_read_the_corpus(corpus: Corpus, pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = TaskSet(preset=["C8", "C73"], path=pack)
     assert len(source.tasks["C8"]) == len(corpus.structures["C8"])
@@ -341,9 +334,6 @@ def test_task_sets_read_the_corpus(corpus: Corpus, pack: Path, monkeypatch: pyte
     assert silent_builder_tasks().preset == ["C8"]  # type: ignore[attr-defined]
     drawn = {source.sample(np.random.default_rng(seed)).task_id.split("-")[2] for seed in range(20)}
     assert drawn == {"C8", "C73"}
-
-
-# -- played
 
 
 # -- packs made for these tests

@@ -171,16 +171,6 @@ def test_links_and_pipes_in_folders_are_left_out(tmp_path: Path) -> None:
         assert pack.read("good") == b"good"
 
 
-def test_encrypted_members_and_unknown_methods(tmp_path: Path) -> None:
-    for offset, value, reason in ((8, b"\x01\x00", Unsafe.ENCRYPTED), (10, b"\x63\x00", Unsafe.METHOD)):
-        content = bytearray(zip_bytes({"thing": b"x", "good": b"good"}, zipfile.ZIP_STORED))
-        directory = content.find(b"PK\x01\x02")
-        content[directory + offset : directory + offset + 2] = value
-        with open_pack(write(tmp_path / "x.zip", bytes(content))) as pack:
-            assert pack.names() == ["good"]
-            assert [entry.reason for entry in pack.skipped] == [reason]
-
-
 def test_members_that_would_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MAX_MEMBER_BYTES", 1000)
     files = {"bomb": b"\0" * 1001, "good": b"\0" * 1000}

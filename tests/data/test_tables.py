@@ -105,18 +105,6 @@ def test_a_game_in_rows(tmp_path: Path) -> None:
     assert not frame["split"].isna().any(), "an unclear game belongs to the part of its structure"
 
 
-def test_bundled_sessions_in_rows() -> None:
-    frame = utterance_frame(bundled.load())
-    for structure, sessions in bundled.load().items():
-        for session in sessions:
-            own = frame[frame["session"] == session.task_id]
-            assert set(own["structure"]) == {structure}
-            assert own["text"].tolist() == [utterance.text for utterance in session.dialogue]
-            assert own["speaker"].tolist() == [utterance.role.value for utterance in session.dialogue]
-            following = own["blocks_before"].tolist()[1:]
-            assert own["blocks_after"].tolist()[:-1] == following
-
-
 def test_the_minecraft_corpus_in_rows(shared: Path) -> None:
     data = CDMDataset(path=shared / "data")
     frame = utterance_frame(data)

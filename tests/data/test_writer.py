@@ -25,8 +25,10 @@ from iglu_marl.data import (
     read_sessions,
     write_sessions,
 )
+from iglu_marl.data.iglu.action_log import Placed
 from iglu_marl.data.iglu.multiturn import EXACT
 from iglu_marl.data.iglu.tables import EMPTY
+from iglu_marl.data.iglu.trajectory import trajectory_of
 from iglu_marl.data.iglu.writer import COLUMNS
 from iglu_marl.data.report import Report
 
@@ -263,6 +265,16 @@ def test_a_played_episode_is_written_with_its_movements(controls: Any, tmp_path:
     ((found,),) = back(tmp_path / "out").values()
     assert found == record
     check_action_logs(tmp_path / "out")
+    files = sorted(
+        (tmp_path / "out" / "builder-data" / "3-made").iterdir(), key=lambda file: int(file.name[5:])
+    )
+    logs = [read_action_log(file.read_bytes()) for file in files]
+    path = trajectory_of(logs[-1])
+    assert sum(isinstance(event, Placed) for event in logs[-1].log.events) > 0
+    assert sum(map(len, map(trajectory_of, logs))) > 10
+    x, y, z, yaw, pitch = env.unwrapped.episode.worlds.pose[0].tolist()
+    np.testing.assert_allclose(path.poses[-1], (x, y, z, yaw % 360, pitch), atol=1e-4)
+    np.testing.assert_array_equal(path.end, played.grid)
 
 
 def test_sessions_in_the_ids_of_2022_keep_their_colors(tmp_path: Path) -> None:

@@ -211,17 +211,59 @@ def _vox(*chunks):
     return b"VOX " + struct.pack("<I4s2I", 200, b"MAIN", 0, len(body)) + body
 
 
-@pytest.mark.parametrize(
-    ("chunks", "expected"),
-    [
-        ([(b"XYZI", struct.pack("<I4B", 1, 0, 0, 0, 1))] * 2, "2 models, expected one"),
-        ([(b"nTRN", b"\2\0\0\0_r\2\0\0\00017")], "turns the model"),
-        ([(b"XYZI", struct.pack("<I4B", 9, 0, 0, 0, 1))], "XYZI has 8 bytes for 9 voxels"),
-    ],
-)
-def test_a_scene_of_magicavoxel_is_one_model_as_it_was_drawn(chunks, expected, tmp_path):
-    with pytest.raises(DataError, match=expected):
-        import_structure(tmp_path / "a.vox", content=_vox(*chunks))
+def _text(text):
+    return struct.pack("<I", len(text)) + text.encode()
+
+
+def _table(**entries):
+    return struct.pack("<I", len(entries)) + b"".join(
+        _text(key) + _text(value) for key, value in entries.items()
+    )
+
+
+def _move(node, child, **frame):
+    return b"nTRN", struct.pack("<i", node) + _table() + struct.pack("<4i", child, -1, -1, 1) + _table(
+        **frame
+    )
+
+
+def test_a_scene_of_magicavoxel_turns_and_moves_its_models(tmp_path):
+    """A bar of two voxels, red and blue, as it is and turned by 90 degrees about the vertical axis."""
+    bar = struct.pack("<I8B", 2, 0, 0, 0, 1, 1, 0, 0, 2)
+    palette = struct.pack("<8B", *GAME_COLORS[5], 255, *GAME_COLORS[0], 255).ljust(1024, b"\0")
+    group = struct.pack("<i", 1) + _table() + struct.pack("<3i", 2, 2, 4)
+    shape = _table() + struct.pack("<2i", 1, 0) + _table()
+    # rows of the rotation: x' = -y (column 1, negative), y' = x (column 0), z' = z
+    turned = 1 | 0 << 2 | 1 << 4
+    content = _vox(
+        (b"SIZE", struct.pack("<3I", 2, 1, 1)),
+        (b"XYZI", bar),
+        _move(0, 1),
+        (b"nGRP", group),
+        _move(2, 3, _t="1 0 0"),
+        (b"nSHP", struct.pack("<i", 3) + shape),
+        _move(4, 5, _t="1 0 1", _r=str(turned)),
+        (b"nSHP", struct.pack("<i", 5) + shape),
+        (b"RGBA", palette),
+    )
+    model = read_voxels(tmp_path / "scene.vox", content=content)
+    ids = nearest_colors(model.colors).tolist()
+    at = {tuple(cell): color for cell, color in zip(model.cells.tolist(), ids, strict=True)}
+    # below: x = 0 red, x = 1 blue; above: one behind the other, red south of blue
+    assert sorted((cell[1], color) for cell, color in at.items()) == [(0, 1), (0, 6), (1, 1), (1, 6)]
+    red, blue = ({cell[1]: cell for cell, color in at.items() if color == wanted} for wanted in (6, 1))
+    assert np.subtract(blue[0], red[0]).tolist() == [1, 0, 0]
+    assert np.subtract(blue[1], red[1]).tolist() == [0, 0, -1]
+
+
+def test_models_without_a_scene_are_refused(tmp_path):
+    model = [(b"SIZE", struct.pack("<3I", 1, 1, 1)), (b"XYZI", struct.pack("<I4B", 1, 0, 0, 0, 1))]
+    with pytest.raises(DataError, match=r"2 models and no scene .* merge them"):
+        import_structure(tmp_path / "a.vox", content=_vox(*model, *model))
+    with pytest.raises(DataError, match="XYZI has 8 bytes for 9 voxels"):
+        import_structure(
+            tmp_path / "a.vox", content=_vox(model[0], (b"XYZI", struct.pack("<I4B", 9, 0, 0, 0, 1)))
+        )
 
 
 def test_json_holds_blocks_boxes_and_lines(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iglu_marl.compat.absent import add_modules
 from iglu_marl.compat.gridworld import data, tasks
+from iglu_marl.compat.gridworld.core import world
 from iglu_marl.compat.gridworld.env import GridWorld
 
 __all__ = ["GridWorld"]
@@ -14,20 +15,19 @@ add_modules(
     __name__,
     {
         "tasks.task_set": tasks,
+        "task": tasks,  # these three are the places of an early release
+        "world": world,
+        "control": world,
         "data.iglu_dataset": data,
         "data.cdm_dataset": data,
         "render": {"Renderer": _PAINTER, "setup": "nothing: pictures are painted without OpenGL"},
         "view": {"Viewer": "the command `iglu-marl play`"},
         "viewer": {"Viewer": "the command `iglu-marl play`"},
-        "utils": {
-            "normalize": "round(number) for each coordinate",
-            **dict.fromkeys(("cube_normals", "cube_vertices", "tex_coord", "tex_coords"), _PAINTER),
-        },
+        "utils": dict.fromkeys(("cube_normals", "cube_vertices", "tex_coord", "tex_coords"), _PAINTER),
         "wrappers": {
             "Actions": "GridWorld(discretize=True), whose 18 actions are numbered",
             "Logged": "iglu_marl.compat.gym.wrappers.RecordVideo",
-            "Wrapper": "iglu_marl.compat.gym.Wrapper",
-            "debug": "iglu_marl.compat.gym.Wrapper",
+            **dict.fromkeys(("Wrapper", "debug"), "iglu_marl.compat.gym.Wrapper"),
         },
         "data.load": dict.fromkeys(("download", "download_azure", "BlobFileDownloader"), _FETCH),
     },

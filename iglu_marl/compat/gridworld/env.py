@@ -37,8 +37,6 @@ _CARRIED = ("speed", "slices", "active")  # through a reset
 _ABSENT = {
     "_add_block": "GridWorld.world.add_block",
     "_remove_block": "GridWorld.world.remove_block",
-    "_synthetic_task": "Task('', target_grid - starting_grid) and its step_intersection",
-    "_synthetic_init_grid": "Tasks.to_dense(GridWorld.starting_grid)",
 }
 
 
@@ -71,8 +69,7 @@ class GridWorld(gym.Env):
         target_in_obs: whether to observe `target_grid`.
         action_space: "walking" or "flying".
         vector_state: whether to observe `agentPos` and `grid`.
-        fake: without effect.
-        name: of the programs that use it.
+        fake, name: without effect; `name` can be read.
 
     """
 

@@ -17,6 +17,7 @@ from gymnasium import error, logger, spaces, utils
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.utils import seeding
 
+from iglu_marl.compat.absent import add_modules
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.text import similar
 
@@ -33,8 +34,7 @@ _OF_2021 = ("IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
 # For `from gym.spaces import Box`, `from gym.envs.registration import register`, `from gym.core import Wrapper`, …
 _here = sys.modules[__name__]
 _MODULES = {"spaces": spaces, "utils": utils, "utils.seeding": seeding, "error": error, "logger": logger}
-for _name, _module in (_MODULES | dict.fromkeys(("envs", "envs.registration", "core"), _here)).items():
-    sys.modules[f"{__name__}.{_name}"] = _module
+add_modules(__name__, _MODULES | dict.fromkeys(("envs", "envs.registration", "core"), _here))
 _REGISTERED: dict[str, tuple[Any, Mapping[str, Any], int | None]] = {}
 
 
@@ -85,9 +85,6 @@ class Wrapper(Env):
         if name.startswith("_") or name == "env":  # while it is copied or unpickled, there is no `env` yet
             raise AttributeError(name)
         return getattr(self.env if hasattr(self.env, name) else self.env.unwrapped, name)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.env!r})"
 
 
 class ObservationWrapper(Wrapper):
@@ -199,11 +196,14 @@ def make(name: str, /, **options: Any) -> Any:
         ConfigError: if the tool's environment has no such option.
 
     """
+    name = name.removeprefix("gridworld:").removeprefix("iglu:")
     if name in _OF_2022 and "compat" not in options:
         return _make_of_2022({**_OF_2022[name], **options})
     if name in _OF_2021 and "compat" not in options:
         from iglu_marl.compat.iglu.env import SilentBuilder
 
+        if "resolution" in options:  # (width, height)
+            options["pov_size"] = options.pop("resolution")[::-1]
         return SilentBuilder(gymnasium.make(name, compat="iglu2021", **options))
     if name not in _REGISTERED:
         return FourValueEnv(gymnasium.make(name, **options))

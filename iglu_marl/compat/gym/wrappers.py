@@ -7,15 +7,16 @@ from typing import Any
 
 from gymnasium import wrappers
 
+from iglu_marl.compat.absent import absent_names
 from iglu_marl.compat.gym import FiveValueEnv, FourValueEnv
+
+_missing = absent_names(__name__, {"Monitor": "RecordVideo(env, folder)"})
 
 
 def __getattr__(name: str) -> Callable[..., FourValueEnv]:
     made = getattr(wrappers, name, None)
     if name.startswith("_") or not isinstance(made, type):
-        raise AttributeError(
-            f"there is no gym.wrappers.{name} here; use gymnasium.wrappers, or a gym.Wrapper"
-        )
+        return _missing(name)
 
     def wrap(env: Any, *arguments: Any, **options: Any) -> FourValueEnv:
         return FourValueEnv(made(FiveValueEnv(env), *arguments, **options))

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from iglu_marl.compat import gym
-from iglu_marl.compat.absent import absent_attribute
+from iglu_marl.compat.absent import absent_attribute, absent_names
 from iglu_marl.compat.gridworld.tasks import Task
 from iglu_marl.compat.iglu.tasks import CustomTasks
 from iglu_marl.core.conventions import IGLU2021
@@ -21,6 +21,9 @@ _ABSENT = {
     "start_position": "initialize_world(starting_grid, (x, y, z, yaw, pitch))",
     "bound_agent": "nothing: a builder cannot leave the zone by more than two cells",
 }
+
+
+__getattr__ = absent_names(__name__, {"IGLUEnv": 'gym.make("IGLUSilentBuilder-v0")'})
 
 
 class ActionSpace(spaces.Dict):
@@ -37,14 +40,12 @@ class ActionSpace(spaces.Dict):
 
 
 class TaskMonitor:
-    """Score and tasks of an environment: `max_int`, the maximal intersection in blocks, `tasks`, `current_task`."""
+    """Score of an environment: `max_int`, the maximal intersection in blocks."""
 
     def __init__(self, env: SilentBuilder) -> None:
         self._env = env
 
     max_int: Any = property(lambda self: int(self._env.episode.worlds.best[0]))
-    tasks: Any = property(lambda self: self._env.tasks)
-    current_task: Any = property(lambda self: self._env.current_task)
 
 
 class Tasks:

@@ -8,15 +8,23 @@ from typing import Any
 
 from iglu_marl import tasks as own
 from iglu_marl.compat import tasks
+from iglu_marl.compat.absent import add_modules
 from iglu_marl.compat.gridworld.tasks import Task
 
 __all__ = ["CustomTasks", "RandomTasks", "Task", "TaskSet"]
+
+_SIMPLEST = ["C3", "C8", "C12", "C14", "C32", "C17"]
 
 
 class TaskSet(tasks.Chosen, own.TaskSet):
     """Structures of the corpus (see `iglu_marl.tasks.TaskSet`). `preset` maps their ids to tasks."""
 
     ids = "iglu"
+
+    def __init__(self, preset: Any = ("C8",), task_id: str | None = None, **options: Any) -> None:
+        """Choose ids, "simplest", or "one_task" with a `task_id`. options: those of `iglu_marl.tasks.TaskSet`."""
+        presets = {"simplest": _SIMPLEST, "one_task": [task_id or "C8"]}
+        super().__init__(presets.get(preset, preset) if isinstance(preset, str) else preset, **options)
 
     @property
     def task_ids(self) -> list[str]:
@@ -50,4 +58,4 @@ class CustomTasks(tasks.CustomTasks):
         super().__init__(goals)
 
 
-sys.modules[f"{__name__}.task_set"] = sys.modules[__name__]  # for `from iglu.tasks.task_set import TaskSet`
+add_modules(__name__, dict.fromkeys(("task_set", "task"), sys.modules[__name__]))

@@ -94,7 +94,9 @@ def _records(
         raise DataError(f"{place}, line {line}: {header}")
     missing = [name for name in columns if name not in header]
     if missing:
-        raise DataError(f"{place} has no column {', '.join(missing)}; its header is {header!s:.300}")
+        raise DataError(
+            f"{place} has no column {', '.join(missing)}; its header is {header!s:.300}, expected commas between names"
+        )
     for line, cells in records:
         if isinstance(cells, DataError):
             yield line, DataError(f"{place}, line {line}: {cells}")

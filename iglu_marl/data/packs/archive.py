@@ -37,8 +37,6 @@ class Unsafe(SkipReason):
     BAD_NAME = "a name that is empty or not valid text"
     LINK = "a link"
     SPECIAL = "neither a file nor a folder"
-    ENCRYPTED = "encrypted"
-    METHOD = "an unknown compression method"
     TOO_LARGE = f"larger than {MAX_MEMBER_BYTES >> 20} MiB"
     DOUBLED = "the same name as a later member"
     DAMAGED = "damaged or not readable"
@@ -138,7 +136,8 @@ class _ZipSource(_Source):
         members: dict[str, zipfile.ZipInfo] = {}
         for info in infos:
             name = _member_name(info.orig_filename)
-            reason = name if isinstance(name, Unsafe) else self._member_fault(info)
+            mode = info.external_attr >> 16 if info.create_system == 3 else 0  # 3: Unix
+            reason = name if isinstance(name, Unsafe) else _fault(mode, info.file_size)
             if reason is not None:
                 self.report.skip(reason, info.orig_filename)
             elif not info.is_dir():
@@ -146,15 +145,6 @@ class _ZipSource(_Source):
                     self.report.skip(Unsafe.DOUBLED, members[name].orig_filename)
                 members[name] = info
         return members
-
-    @staticmethod
-    def _member_fault(info: zipfile.ZipInfo) -> Unsafe | None:
-        if info.flag_bits & 0x41:  # 1: encrypted; 0x40: strong encryption
-            return Unsafe.ENCRYPTED
-        known = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-        if info.compress_type not in known:
-            return Unsafe.METHOD
-        return _fault(info.external_attr >> 16 if info.create_system == 3 else 0, info.file_size)  # 3: Unix
 
     def read(self, name: str) -> bytes:
         return self._archive.read(self._members[name])

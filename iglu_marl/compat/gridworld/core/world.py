@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,10 @@ import numpy.typing as npt
 
 from iglu_marl.compat.absent import absent_attribute
 from iglu_marl.core.errors import ConfigError, GridError, PoseError
-from iglu_marl.core.grid import ZONE_SHAPE
-from iglu_marl.core.kernels.records import GROUND_RADIUS, GROUND_Y, PADDING, RAY_SAMPLES_PER_CELL
+from iglu_marl.core.grid import cells_of, in_zone, index_of
 from iglu_marl.core.worlds import Worlds
 
 Cell = tuple[int, int, int]
-_HEIGHT, _WIDTH, _ = ZONE_SHAPE
-_HALF = _WIDTH // 2
 _STEP = "GridWorld.step(action)"
 _ABSENT = dict.fromkeys(
     ("callbacks", "collide", "get_motion_vector", "move_camera", "movement", "parse_flying_action",
@@ -26,7 +23,9 @@ _ABSENT = dict.fromkeys(
 ) | {
     "add_callback": "a comparison of two values of GridWorld.grid",
     "deinit": "GridWorld.reset()",
-    "get_focused_block": "hit_test(agent.position, get_sight_vector(agent))[0]",
+    **dict.fromkeys(("world", "build_zone"), "GridWorld.grid and iglu_marl.core.grid.in_zone"),
+    "get_sight_vector": "iglu_marl.core.kernels.ray.gaze(*agent.rotation)",
+    **dict.fromkeys(("get_focused_block", "hit_test"), "iglu_marl.core.kernels.ray.reach"),
 }  # fmt: skip
 
 
@@ -76,7 +75,6 @@ class Agent(_View):
     """
 
     __slots__ = ("flying",)
-    PAD = PADDING
     position = _Field("pose", _numbers, slice(0, 3), check=lambda value: finite(value, 3))
     rotation = _Field("pose", _numbers, slice(3, 5), check=lambda value: finite(value, 2))
     dy = _Field("speed", float)
@@ -98,56 +96,22 @@ class World(_View):
     @property
     def placed(self) -> set[Cell]:
         """The cells (x, y, z) with blocks."""
-        return {(x - _HALF, y - 1, z - _HALF) for y, x, z in np.argwhere(self._worlds.grid[0]).tolist()}
-
-    @property
-    def world(self) -> dict[Cell, int]:
-        """The id of each solid cell; 0 for the ground."""
-        ground = range(-GROUND_RADIUS, GROUND_RADIUS + 1)
-        blocks = {
-            (x, y, z): int(self._worlds.grid[0, y + 1, x + _HALF, z + _HALF]) for x, y, z in self.placed
-        }
-        return {(x, GROUND_Y, z): 0 for x in ground for z in ground} | blocks
-
-    @staticmethod
-    def build_zone(x: float, y: float, z: float, pad: float = 0) -> bool:
-        """Return whether a point is in the zone, or at most `pad` outside it."""
-        return max(abs(x), abs(z)) <= _HALF + pad and -1 - pad <= y < _HEIGHT - 1 + pad
+        return {(x, y, z) for x, y, z in cells_of(self._worlds.grid[0]).tolist()}
 
     def add_block(self, position: Cell, texture: int) -> None:
         """Set the id of a cell of the zone."""
         x, y, z = position
-        if not self.build_zone(x, y, z) or texture not in range(7):
+        if not in_zone(x, y, z) or texture not in range(7):
             raise GridError(
                 f"the block is {(*position, texture)}, expected x, z in -5..5, y in -1..7, an id in 0..6"
             )
-        self._worlds.grid[0, y + 1, x + _HALF, z + _HALF] = texture
+        self._worlds.grid[0][index_of(position)] = texture
 
     def remove_block(self, position: Cell) -> None:
         """Remove the block of a cell."""
         if position not in self.placed:
             raise GridError(f"there is no block at {position}, expected one of {sorted(self.placed)!s:.200}")
         self.add_block(position, 0)
-
-    @staticmethod
-    def get_sight_vector(agent: Agent) -> tuple[float, float, float]:
-        """Return the unit vector of an agent's gaze."""
-        yaw, pitch = np.radians(agent.rotation[0] - 90.0), np.radians(agent.rotation[1])
-        return float(np.cos(yaw) * np.cos(pitch)), float(np.sin(pitch)), float(np.sin(yaw) * np.cos(pitch))
-
-    def hit_test(
-        self, position: Sequence[float], vector: Sequence[float], max_distance: float = 8
-    ) -> tuple[Cell | None, Cell | None]:
-        """Return the first solid cell along a ray, and the cell before it."""
-        solid, before = self.world, None
-        point = np.array(position, float)
-        for _ in range(int(max_distance * RAY_SAMPLES_PER_CELL)):
-            x, y, z = (int(number) for number in np.rint(point))
-            if (x, y, z) != before and (x, y, z) in solid:
-                return (x, y, z), before
-            before = x, y, z
-            point += np.asarray(vector) / RAY_SAMPLES_PER_CELL
-        return None, None
 
 
 def finite(value: Any, count: int) -> npt.NDArray[np.float64]:
