@@ -24,7 +24,7 @@ from iglu_marl.language import (
     say,
 )
 from iglu_marl.language.grammar.dialogue_acts import SmallTalk
-from iglu_marl.language.grammar.instructions import MAX_CHARACTERS, MAX_WORDS, wordings
+from iglu_marl.language.grammar.instructions import MAX_CHARACTERS, MAX_WORDS
 from iglu_marl.language.grammar.templates import templates
 from iglu_marl.language.meaning.blocks import EditKind, Reason
 from iglu_marl.language.meaning.shapes import Kind
@@ -39,22 +39,14 @@ seeds = st.integers(0, 2**32).map(np.random.default_rng)
 @settings(max_examples=60, deadline=None)
 @given(edits(), seeds)
 def test_reading_inverts_every_wording_also_through_tokens(edit, rng):
-    texts = list(wordings(edit))
-    assert len(texts) == len(set(texts)) > 10
-    for text in rng.choice(texts, 10, replace=False):
+    texts = {render(edit), *(render(edit, rng) for _ in range(12))}
+    assert len(texts) > 4
+    for text in texts:
         assert parse(text) == edit, text
         tokens = CODEC.encode(text)
         assert len(tokens) <= MAX_WORDS == 16
         assert len(text) <= MAX_CHARACTERS == 200
         assert parse(CODEC.decode(tokens)) == edit, CODEC.decode(tokens)
-
-
-@settings(deadline=None)
-@given(edits(), seeds)
-def test_a_random_wording_is_one_of_the_wordings(edit, rng):
-    text = render(edit, rng)
-    assert text in set(wordings(edit))
-    assert parse(text) == edit
 
 
 @pytest.mark.parametrize(

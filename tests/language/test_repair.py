@@ -49,6 +49,30 @@ def test_answers_to_each_kind_of_question_are_used(kind: str) -> None:
     assert counts["used"] >= 0.9 * len(mine), [name for name, what in found.items() if what == "open"]
 
 
+@pytest.mark.parametrize(
+    ("reply", "cells"),
+    [
+        ("the northwest one", {(-5, -5)}),
+        ("in the north west corner", {(-5, -5)}),
+        ("all of them", {(x, z) for x in (-5, 5) for z in (-5, 5)}),
+        ("any corner", None),
+        ("you choose", None),
+        ("in the middle", set()),
+    ],
+)
+def test_a_corner_is_chosen_among_four(reply: str, cells: set[tuple[int, int]] | None) -> None:
+    grid = world_of([])
+    heard = understand("Put a blue block in a corner.", grid)
+    assert heard.question is not None
+    found = understand_answer(heard, reply, grid)
+    if found is None or isinstance(found.found, Failure):
+        assert cells == set()
+        return
+    assert len(found.found) == (4 if cells is None else 1)
+    if cells is not None:
+        assert {(x, z) for x, _, z in found.found[0].cells} == cells
+
+
 TWO_RED = [[-3, -1, 0, "red"], [3, -1, 0, "red"]]
 
 

@@ -25,8 +25,7 @@ from iglu_marl.agents import agents_for
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.worlds import prepare
 from iglu_marl.envs import VectorGame
-from iglu_marl.language import CellEdit, understand
-from iglu_marl.language.grammar.instructions import wordings
+from iglu_marl.language import CellEdit, render, understand
 from iglu_marl.recording import read_recording
 from iglu_marl.rendering import write_video
 from iglu_marl.tasks import RandomTasks
@@ -59,7 +58,7 @@ def fill_caches() -> None:
     for number in range(1 << 12):
         understand(sentence(number), np.zeros(ZONE_SHAPE, np.int8))
     for (y, x, z), color in itertools.product(np.ndindex(*ZONE_SHAPE), range(1, 7)):
-        next(wordings(CellEdit("place", (x - 5, y - 1, z - 5), color)))
+        render(CellEdit("place", (x - 5, y - 1, z - 5), color))
 
 
 def everything(rng: np.random.Generator, folder: Path, figures: dict[str, int]) -> None:

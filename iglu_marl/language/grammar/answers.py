@@ -16,12 +16,13 @@ _ANY = Blocks()
 class Selection:
     """One of several things: by a noun phrase, or by its number of blocks.
 
-    every: all of them, `number` in total.
+    every: all of them, `number` in total. free: the builder may choose.
     """
 
     core: Blocks = _ANY
     every: bool = False
     number: int | None = None
+    free: bool = False
 
 
 define("Selection", Selection)

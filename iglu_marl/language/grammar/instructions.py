@@ -26,40 +26,15 @@ from iglu_marl.language.grammar.speaker import (
     Wording,
     any_of,
     by_weight,
-    every,
     plainest,
     spelled,
 )
 from iglu_marl.language.grammar.templates import words
-from iglu_marl.language.meaning.blocks import (
-    MAX_CHARACTERS,
-    MAX_WORDS,
-    CellEdit,
-    EditKind,
-    Failure,
-    Reason,
-    walk,
-)
+from iglu_marl.language.meaning.blocks import MAX_CHARACTERS, MAX_WORDS, Failure, walk
 from iglu_marl.language.meaning.context import Context
 from iglu_marl.language.meaning.references import Where
 from iglu_marl.language.meaning.shapes import Noun
 from iglu_marl.language.meaning.verbs import Build, Facing, Instruction, Pick, Sequence
-
-__all__ = [
-    "MAX_CHARACTERS",
-    "MAX_WORDS",
-    "CellEdit",
-    "EditKind",
-    "Failure",
-    "Reason",
-    "fits",
-    "parse",
-    "render",
-    "render_place",
-    "rendering",
-    "say",
-    "wordings",
-]
 
 _TRIES = 20
 
@@ -135,18 +110,6 @@ def _sentences_by_any_rules(instruction: Instruction, error: DialogueError) -> I
         if words is None:
             raise error
         yield words
-
-
-def wordings(instruction: Instruction) -> Iterator[str]:
-    """Return every wording of an instruction once, the preferred one first.
-
-    For a `CellEdit`, only those that fit a message (16 words, 200 characters).
-    """
-    seen = set()
-    for text in map(spelled, every(_text(instruction))):
-        if text not in seen and (fits(text) or not isinstance(instruction, CellEdit)):
-            seen.add(text)
-            yield text
 
 
 def render(

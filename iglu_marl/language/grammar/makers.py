@@ -373,17 +373,6 @@ def _at_one_thing(one: Any, other: Any) -> Wheres | None:
         return (other if isinstance(one.of, Anaphor) else Beside(other.offset, one.of),)
     if isinstance(one, Edge):
         return () if isinstance(other, Edge) else None
-    up, down = (Beside(((way, 1),), Anaphor()) for way in (Direction.UP, Direction.DOWN))
-    if isinstance(one, Beside):
-        if other == Beside(one.offset, Anaphor()):
-            return (one,)  # a repetition
-        return None
-    if not isinstance(one, Sides):
-        return None
-    if isinstance(other, Sides) and other.of == Anaphor() != one.of:
-        return (replace(other, of=one.of),)
-    if one.which != "ends" and other in (up, down):  # "on each side of it, at the bottom"
-        return (replace(one, of=Portion(one.of, "blocks", other.offset[0][0])),)
     return None
 
 

@@ -35,7 +35,7 @@ from iglu_marl.language.meaning.references import (
     Recent,
     Spot,
 )
-from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind
+from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Kind
 from iglu_marl.language.meaning.statements import Choose, Keep, Name
 from iglu_marl.language.meaning.verbs import (
     Ambiguous,
@@ -180,7 +180,7 @@ class Reader(Parser):
 
     def _clauses_from(self, start: int, at: int, after: str) -> Iterator[tuple[Any, int, int]]:
         """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
-        if self._reports(start) or (start > at and self._reports(start - 1)):
+        if any(map(self._reports, range(at, min(start + 1, len(self.said))))):
             return
         for category in ("clause", "remark", "holds", "picked", "naming", "viewed"):
             yield from self.read(category, start)
@@ -197,9 +197,10 @@ class Reader(Parser):
 
     def _reports(self, at: int) -> bool:
         """Return whether a sentence begins at a word that says what somebody did: "You removed the red block!"."""
-        if at + 1 >= len(self.said):
+        if at and self.said[at - 1] in ("once", "after", "when"):
             return False
-        subject, verb = self.said[at : at + 2]
+        subject = self.said[at].removesuffix("'ve")
+        verb = next((word for word in self.said[at + 1 :] if word not in listed("lately")), "")
         return subject in listed("reporting") and (verb.endswith("ed") or verb in listed("past"))
 
     def _past_hedges(self, at: int) -> list[int]:
@@ -219,17 +220,17 @@ class Reader(Parser):
 def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Keep the referent of "it" in "a block north of it and another south of it"."""
     plain = [part.put if isinstance(part, Elided) else part for part in parts]
-    stated = [*plain[:1], *(_behind(before, now) for before, now in pairwise(plain))]
-    found = [*stated]
-    placing = [number for number, part in enumerate(stated) if not isinstance(part, Name)]
+    plain = [*plain[:1], *(_behind(before, now) for before, now in pairwise(plain))]
+    found = [*plain]
+    placing = [number for number, part in enumerate(plain) if not isinstance(part, Name)]
     for earlier, number in pairwise(placing):
-        before, now = _beside(stated[earlier]), _beside(stated[number])
+        before, now = _beside(plain[earlier]), _beside(plain[number])
         if before is None or now is None or not len(now.offset) == len(before.offset) == 1:
             continue
         (way, count), (other, steps) = before.offset[0], now.offset[0]
         if before.of == Anaphor() and isinstance(now.of, Blocks) and (other, steps) == (way.opposite, count):
             # "one to the north and one south of X"
-            found[earlier] = _at(stated[earlier], replace(before, of=now.of))
+            found[earlier] = _at(plain[earlier], replace(before, of=now.of))
         place = _shared_place(before, now, isinstance(parts[number], Elided))
         found[number] = found[number] if place is None else _at(found[number], place)
     return tuple(found)
@@ -313,33 +314,18 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
-    parts = _share_anaphor(_apply_colors(parts))
-    reject_if(isinstance(parts[-1], View))  # a view of nothing
-    for number, part in enumerate(parts):
+    groups: list[tuple[View | None, list[Any]]] = [(None, [])]
+    for part in _share_anaphor(_apply_colors(parts)):
         if isinstance(part, View):
-            rest = instruction_of(parts[number + 1 :])
-            seen = _facing(part.way, rest)
-            if number == 0:
-                return seen
-            inner = seen.parts if isinstance(seen, Sequence) else (seen,)
-            return Sequence((*parts[:number], *inner))
-    if len(parts) == 1:
-        return parts[0]
-    return Sequence(parts)
-
-
-def _facing(view: Direction, rest: Any) -> Any:
-    if isinstance(rest, Facing):
-        return rest
-    if isinstance(rest, Sequence):
-        views = [i for i, part in enumerate(rest.parts) if isinstance(part, Facing)]
-        if views:
-            first = views[0]
-            if first == 0:
-                return rest
-            head = rest.parts[0] if first == 1 else Sequence(rest.parts[:first])
-            return Sequence((Facing(view, head), *rest.parts[first:]))
-    return Facing(view, rest)
+            groups.append((part, []))
+        else:
+            groups[-1][1].append(part)
+    reject_if(not groups[-1][1])  # a view of nothing
+    stated: list[Any] = []
+    for view, seen in groups:
+        whole = seen[0] if len(seen) == 1 else Sequence(tuple(seen)) if seen else None
+        stated += seen if view is None or whole is None else [Facing(view.way, whole)]
+    return stated[0] if len(stated) == 1 else Sequence(tuple(stated))
 
 
 @lru_cache(maxsize=4096)

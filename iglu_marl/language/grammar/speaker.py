@@ -154,15 +154,6 @@ def _chosen(wording: Wording, choose: Callable[[tuple[Wording, ...]], Wording]) 
     return [word for part in wording.parts for word in _chosen(part, choose)]
 
 
-def fewest(wording: Wording) -> list[str]:
-    """Return the first of the options with the fewest words, without commas."""
-    if isinstance(wording, OneOf):
-        return min(map(fewest, wording.options), key=lambda said: sum(word not in ",." for word in said))
-    if isinstance(wording, str):
-        return [wording] if wording else []
-    return [word for part in wording.parts for word in fewest(part)]
-
-
 def by_weight(wording: Wording, weight: Callable[[str], int]) -> dict[int, tuple[str, ...]]:
     """Yield the preferred words of each total weight, lightest first; options near the first ones win.
 
@@ -193,21 +184,6 @@ def by_weight(wording: Wording, weight: Callable[[str], int]) -> dict[int, tuple
         return best
 
     return {total: said for total, (_, said) in sorted(found(wording).items())}
-
-
-def every(wording: Wording) -> Iterator[tuple[str, ...]]:
-    """Yield the words of all options, the preferred ones first; some may repeat."""
-    if isinstance(wording, str):
-        yield (wording,) if wording else ()
-    elif isinstance(wording, OneOf):
-        for option in wording.options:
-            yield from every(option)
-    elif not wording.parts:
-        yield ()
-    else:
-        for head in every(wording.parts[0]):
-            for rest in every(Together(wording.parts[1:])):
-                yield head + rest
 
 
 _VOWELS = "aeiou"

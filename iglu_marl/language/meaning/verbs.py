@@ -53,7 +53,7 @@ from iglu_marl.language.meaning.references import (
     is_several,
     resolve,
 )
-from iglu_marl.language.meaning.regions import FLOOR
+from iglu_marl.language.meaning.regions import FLOOR, connected
 from iglu_marl.language.meaning.shapes import (
     COMPASS,
     VECTORS,
@@ -380,6 +380,11 @@ class Resize(Instruction):
     def _grown(self, setting: Resolution) -> ExpectedWorld:
         cells: list[tuple[Cell, int]] = []
         items = standing_items(self.blocks, setting)
+        colors = {setting.color_at(cell) for item in items for cell in item}
+        if isinstance(self.blocks, Blocks) and self.blocks.kind is Kind.TOWER and self.blocks.count is None:
+            if any(len(one) == 1 and setting.color_at(one[0]) in colors for one in connected(setting.blocks)):
+                what = "whether a single block is a tower"
+                raise Unresolved(Reason.AMBIGUOUS, what, reference=self.blocks)
         if self.way and not (self.size or self.times or self.like) and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # blocks that reach the edge together
         for item in items:

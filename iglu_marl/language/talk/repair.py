@@ -338,14 +338,17 @@ class _Answer:
         if instruction is None:
             return
         named = counted(which.core, 1) if reference == Anaphor() and which.core != Blocks() else None
-        if which.every and isinstance(reference, Blocks) and which.number in (None, len(choices)):
+        if which.free and isinstance(reference, (AnyOf, Blocks)):
+            several = isinstance(reference, Blocks)
+            named = AnyOf(replace(reference, count=None)) if several else replace(reference, stated=True)
+        elif which.every and isinstance(reference, Blocks) and which.number in (None, len(choices)):
             named = replace(reference, count=None, middle=False)
         elif which.every and isinstance(reference, AnyOf) and which.number in (None, len(choices)):
             named = reference.of
         if named is not None:
             made = rebuilt(instruction, lambda part: named if part == reference else part)
             yield try_instruction(self.pending.text, made, self.grid, self.context)
-        if which.every:
+        if which.every or which.free:
             return
         items = self._filter(which, list(choices), reference)
         if len(items) != 1:
