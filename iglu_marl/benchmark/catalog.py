@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -46,8 +46,7 @@ from iglu_marl.game.config import GameConfig
 from iglu_marl.tasks import TaskSource
 from iglu_marl.tasks.source import FiniteSource
 
-Family = Literal["see", "told", "pictures", "symbols", "strangers", "team", "human"]
-FAMILIES: dict[Family, str] = {
+FAMILIES = {
     "see": "a builder that sees the target",
     "told": "a builder that gets instructions, and sees its pose and the blocks",
     "pictures": "a builder that gets instructions and sees pictures",
@@ -56,7 +55,6 @@ FAMILIES: dict[Family, str] = {
     "team": "several architects or builders, who see or hold parts",
     "human": "a builder that gets what people wrote",
 }
-PAIRS: tuple[Family, ...] = ("symbols", "team")
 CONTROLS = ("muted", "scrambled", "forgetful", "blind", "unsighted", "alone", "cross-play")
 """Names of the controls of agents, see `iglu_marl.benchmark.controls`."""
 
@@ -101,14 +99,14 @@ class Level:
     vectors: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def family(self) -> Family:
-        """First word of the name."""
-        return self.name.split("-")[0]  # type: ignore[return-value]
+    def family(self) -> str:
+        """First word of the name, one of `FAMILIES`."""
+        return self.name.split("-")[0]
 
     @property
     def is_pair(self) -> bool:
         """Whether there are several agents."""
-        return self.family in PAIRS
+        return self.family in ("symbols", "team")
 
     @property
     def is_team(self) -> bool:
@@ -172,24 +170,16 @@ class Level:
 
         Fields with their default values are left out, so that a new rule does not change levels without it.
         """
-        usual: dict[str, Any] = {
-            one.name: {} if one.default is MISSING else one.default for one in fields(self)
-        }
-        rules = {name: getattr(self, name) for name in usual if name != "about"}
-        own = {name: _as_json(value) for name, value in rules.items() if value != usual[name]}
-        return hashlib.blake2b(json.dumps(own, sort_keys=True).encode(), digest_size=6).hexdigest()
+        usual = {one.name: {} if one.default is MISSING else one.default for one in fields(self)}
+        own = {name: value for name, value in vars(self).items() if value != usual[name] and name != "about"}
+        content = json.dumps(own, sort_keys=True, default=_as_json)
+        return hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
 
 
-def _as_json(value: Any) -> Any:
-    """Return a rule as JSON: contents and held-out rules by class and fields, without the number of the fold."""
-    if is_dataclass(value):
-        parts = {one.name: _as_json(getattr(value, one.name)) for one in fields(value) if one.repr}
-        return {"class": type(value).__name__, **parts}
-    if isinstance(value, Mapping):
-        return {str(key): _as_json(part) for key, part in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_as_json(part) for part in value]
-    return value
+def _as_json(rule: Any) -> dict[str, Any]:
+    """Return a content or a held-out rule by class and fields, without the number of the fold."""
+    parts = {one.name: getattr(rule, one.name) for one in fields(rule) if one.repr}
+    return {"class": type(rule).__name__, **parts}
 
 
 # ---------------------------------------------------------------------------------------------------- environments
@@ -229,7 +219,9 @@ def make(
     level = find(level) if fold is None else find(level).fold(fold)
     if level.is_repeated:
         kind = kind_of(level.name)
-        return Sitting(kind, split) if num_envs is None else Sittings(kind, split, num_envs, **options)
+        if num_envs is None:
+            return Sitting(kind, split, **options)
+        return Sittings(kind, split, num_envs, **options)
     if level.is_pair:
         config = level.config(split)
         env: Any = parallel_env(config) if num_envs is None else VectorGame(num_envs, config, **options)
@@ -477,7 +469,7 @@ RELEASES = {"-v0": "0.2.0", "-v1": "0.3.0"}
 """By end of a level's name, the release that has the levels of this former version and reads their results."""
 
 
-def levels(family: Family | None = None) -> tuple[Level, ...]:
+def levels(family: str | None = None) -> tuple[Level, ...]:
     """Return all levels for learners, or those of a family, from the easiest to the full game.
 
     Raises `ConfigError` if `family` is unknown.

@@ -28,7 +28,7 @@ from iglu_marl.benchmark.catalog import Level
 from iglu_marl.core.controls import at_rest
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.task import Task
-from iglu_marl.game.agent import Agent, is_idle
+from iglu_marl.game.agent import Agent
 
 
 class Scheduled(NamedTuple):
@@ -99,7 +99,9 @@ class Observing:
 
     def __init__(self, agent: Agent, see: Callable[[Any], Any], task: Task | None = None) -> None:
         self.agent, self.see, self.task = agent, see, task
-        self.privileged = getattr(agent, "privileged", False)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.agent, name)
 
     def reset(self, role: Role, seed: int | None, **options: Any) -> None:
         """Reset the agent."""
@@ -110,11 +112,6 @@ class Observing:
     def act(self, observation: Any) -> Any:
         """Return the agent's action for the changed observation."""
         return self.agent.act(self.see(observation))
-
-    @property
-    def idle(self) -> bool:
-        """Whether the agent is idle."""
-        return is_idle(self.agent)
 
     def close(self) -> None:
         """Close the agent."""

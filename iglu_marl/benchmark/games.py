@@ -12,13 +12,16 @@ import numpy.typing as npt
 from iglu_marl.agents.learned.zoo import zoo
 from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.registry import known
+from iglu_marl.benchmark import strangers
 from iglu_marl.benchmark.catalog import Level, builder_env
+from iglu_marl.benchmark.codes import kind_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.evaluation.metrics import change_counts
 from iglu_marl.game.agent import Agent
-from iglu_marl.recording.rollout import Trajectory, play
+from iglu_marl.recording.rollout import play
+from iglu_marl.recording.values import name_of, to_json
 
 
 class Judged(NamedTuple):
@@ -34,6 +37,11 @@ class Judged(NamedTuple):
     steps: int
 
 
+def learner(level: Level) -> Role:
+    """Return the role of the agent on a level of strangers."""
+    return Role.ARCHITECT if kind_of(level.name) == "listen" else Role.BUILDER
+
+
 def judged(
     level: Level,
     env: Any,
@@ -41,11 +49,16 @@ def judged(
     task: Task,
     seed: int,
     on_step: Callable[[Any], None] = lambda env: None,
-) -> tuple[Judged, Trajectory]:
-    """Play a task in an environment of the level and apply the level's success rule. on_step: as of `play`.
+) -> tuple[Judged, dict[str, list[Any]]]:
+    """Play a task in an environment of the level and apply the level's success rule.
+
+    Return the outcome and the actions by player, JSON-ready. With a stranger, the game is the next one of the sitting,
+    whose blocks follow from the seed. on_step: as of `play`.
 
     Raises `AgentError` if the world was edited from outside.
     """
+    if level.is_repeated:
+        return _judged_in_sitting(env, agents[learner(level)], learner(level), seed)
     grids: list[npt.NDArray[Any]] = []
     changes = 0
 
@@ -62,7 +75,24 @@ def judged(
     assert game.grid is not None  # since it ended
     counts = change_counts(own.start_grid, own.target_grid, game.grid, invariant=own.is_invariant)
     success = level.is_success(game.task, game.completed, changes)
-    return Judged(success, game.completed, float(counts.f1), changes, game.builder_steps), game
+    actions: dict[str, list[Any]] = {name_of(player): [] for player in agents}
+    for turn in game.turns:
+        actions[name_of(turn.role)].append(to_json(turn.action))
+    return Judged(success, game.completed, float(counts.f1), changes, game.builder_steps), actions
+
+
+def _judged_in_sitting(
+    env: strangers.Sitting, agent: Agent, role: Role, number: int
+) -> tuple[Judged, dict[str, list[Any]]]:
+    """Play the next game of a sitting; the first one resets the agent, too. number: of the game, over all sittings."""
+    sitting, game = divmod(number, strangers.GAMES)
+    if game == 0:
+        agent.reset(role, sitting)
+        env.reset(seed=sitting)
+    action = np.asarray(agent.act(env.observation)).astype(np.int64)
+    won = env.step(action)[1] > 0
+    changes = int(env.sittings.changes[0])
+    return Judged(won, won, float(won), changes, 1), {role.value: [action.tolist()]}
 
 
 def plays_itself(builder: Any) -> bool:

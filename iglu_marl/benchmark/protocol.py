@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.registry import factory, seated
 from iglu_marl.benchmark import strangers
 from iglu_marl.benchmark.catalog import Level, find, make
-from iglu_marl.benchmark.codes import kind_of
 from iglu_marl.benchmark.controls import Resting, Scheduled, controlled, silenced
-from iglu_marl.benchmark.games import Judged, judged, plays_itself, reference_env
+from iglu_marl.benchmark.games import Judged, judged, learner, plays_itself, reference_env
 from iglu_marl.benchmark.results import (
     FILE_SCHEMA,
     SUPERVISION,
@@ -35,14 +34,15 @@ from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.jobs import do_jobs, each, slices
 from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_errors
-from iglu_marl.core.schema import Entries, Field, check, some_text, whole
+from iglu_marl.core.schema import check
 from iglu_marl.core.versions import versions
 from iglu_marl.game.agent import Agent
-from iglu_marl.recording.values import from_json, name_of, player_of, to_json
+from iglu_marl.game.seats import players_of
+from iglu_marl.recording.values import from_json, player_of
 
 Curve = Sequence[tuple[int, float]]
-Played = Iterator[tuple[Judged, dict[str, list[Any]]]]
-"""Outcome of each game with the actions by role."""
+_Game = tuple[Judged, str]
+"""Outcome of a game with its recorded line."""
 
 
 def run(
@@ -102,7 +102,7 @@ def run(
         )
     if curves and len(curves) != len(agents):
         raise ConfigError(f"there are {len(curves)} curves, expected one for each of {len(agents)} agents")
-    points = [[[int(steps), float(share)] for steps, share in curve] for curve in curves]
+    points: list[Any] = [[[int(steps), float(share)] for steps, share in curve] for curve in curves]
     given = {"name": name, "command": command, "budget": int(budget), "supervision": list(supervision)}
     with wrap_errors("the result file", ConfigError):  # before hours of games
         schema = {
@@ -129,33 +129,27 @@ def run(
         for place, seed in enumerate(numbers)
         for first, end in slices(episodes // unit, processes)
     ]
-    parts: list[_Part] = []
-    work = partial(_measure, level, split, pairs, kinds)
-    for _, part in do_jobs(each(work), jobs, processes=processes, in_order=True):
-        parts.append(part)
-        progress(f"{level.name} part {len(parts)} of {len(jobs)}")
-    runs, rows = [], []
-    for place, seed in enumerate(numbers):
-        own = [part for part, job in zip(parts, jobs, strict=True) if job[0] == place]
-        outcomes = {kind: [outcome for part in own for outcome, _ in part.played[kind]] for kind in kinds}
-        architect = pairs[place][0] if isinstance(pairs[place][0], str) else "own"
-        played = zip(games[place], outcomes.pop(""), strict=True)
-        rows += [_row(level, seed, game, architect, outcome) for game, outcome in played]
-        shares = {control: _mean(level, part) for control, part in outcomes.items()}
-        curve = tuple((int(steps), share) for steps, share in points[place]) if points else ()
-        runs.append(Run(seed, shares, curve))
+    played = [{kind: list[_Game]() for kind in kinds} for _ in numbers]
     had = {*(supervision or _supervision(pairs))}
-    if any(part.privileged for part in parts):
-        had.add("target")
+    work = partial(_measure, level, split, pairs, kinds)
+    for job, (own, privileged) in do_jobs(each(work), jobs, processes=processes, in_order=True):
+        for kind in kinds:
+            played[jobs[job][0]][kind] += own[kind]
+        had |= {"target"} if privileged else set()
+        progress(f"{level.name} part {job + 1} of {len(jobs)}")
     kept = None
     if record and output is not None:
-        lines = [line for kind in kinds for part in parts for _, line in part.played[kind]]
+        lines = [line for kind in kinds for own in played for _, line in own[kind]]
         text = "\n".join(lines) + "\n"
         path = write_text(Path(output).with_suffix(".games.jsonl"), text)
         kept = Recordings(path.name, hashlib.sha256(text.encode()).hexdigest(), len(lines))
-    tasks = digest_of([game.task for part in games for game in part])
+    architects = [architect if isinstance(architect, str) else "own" for architect, _ in pairs]
+    outcomes = [{kind: [outcome for outcome, _ in own[kind]] for kind in kinds} for own in played]
+    runs, rows = _figures(level, numbers, games, architects, outcomes)
+    if points:
+        runs = [run._replace(curve=tuple(map(tuple, own))) for run, own in zip(runs, points, strict=True)]
     result = Result(
-        level.name, level.digest, name, split, episodes, tasks, int(budget), tuple(runs), command, versions(),
+        level.name, level.digest, name, split, _tasks_of(games), int(budget), tuple(runs), command, versions(),
         rows=tuple(rows), supervision=tuple(name for name in SUPERVISION if name in had),
         own_actions=own_actions.pop(), recordings=kept,
     )  # fmt: skip
@@ -166,47 +160,48 @@ def run(
     return result
 
 
-class _Part(NamedTuple):
-    """Games that were played.
-
-    played: by control ("": none), outcome and recorded line of each game. privileged: whether an agent gets the task.
-    """
-
-    played: dict[str, list[tuple[Judged, str]]]
-    privileged: bool
-
-
 def _measure(
     level: Level,
     split: SplitName,
     pairs: Sequence[tuple[Any, Any]],
     kinds: Sequence[str],
     job: tuple[int, int, list[Scheduled]],
-) -> _Part:
-    """Play some games of a run. job: place and seed of its agents, and the games."""
+) -> tuple[dict[str, list[_Game]], bool]:
+    """Play some games of a run, by control ("": none), and return whether an agent gets the task.
+
+    job: place and seed of its agents, and the games.
+    """
     place, seed, games = job
-    with closing(_Seats(level.fold(seed), split, pairs, place)) as seats:
-        played = {
-            kind: [
-                (outcome, json.dumps(actions, separators=(",", ":")))
-                for outcome, actions in seats.play(games, kind)
-            ]
-            for kind in kinds
-        }
-        return _Part(played, seats.privileged)
+    with closing(_Seats(level.fold(seed), split, pairs, place, kinds)) as seats:
+        return {kind: list(seats.play(games, kind)) for kind in kinds}, seats.privileged
 
 
-def _mean(level: Level, outcomes: Sequence[Judged]) -> float:
-    """Return the mean of the level's measure."""
-    return float(np.mean([getattr(outcome, level.measure) for outcome in outcomes]))
+def _figures(
+    level: Level,
+    seeds: Sequence[int],
+    games: Sequence[Sequence[Scheduled]],
+    architects: Sequence[str],
+    outcomes: Sequence[Mapping[str, Sequence[Judged]]],
+) -> tuple[list[Run], list[EpisodeRow]]:
+    """Return the runs, without curves, and the rows of their games.
+
+    games, architects: of each run. outcomes: of each run by control.
+    """
+    runs, rows = [], []
+    for seed, own, architect, played in zip(seeds, games, architects, outcomes, strict=True):
+        for game, outcome in zip(own, played[""], strict=True):
+            partner = architect if level.is_pair and not level.is_team else ""
+            if level.is_repeated:
+                partner = f"stranger {game.number // strangers.GAMES}"
+            rows.append(EpisodeRow(seed, content_digest(game.task), partner, game.number, *outcome))
+        measured = {kind: [getattr(one, level.measure) for one in part] for kind, part in played.items()}
+        runs.append(Run(seed, {kind: float(np.mean(part)) for kind, part in measured.items() if kind}))
+    return runs, rows
 
 
-def _row(level: Level, seed: int, game: Scheduled, architect: str, outcome: Judged) -> EpisodeRow:
-    """Return the row of a game. seed: of the run. architect: its name on a level with symbols."""
-    partner = architect if level.is_pair and not level.is_team else ""
-    if level.is_repeated:
-        partner = f"stranger {game.number // strangers.GAMES}"
-    return EpisodeRow(seed, content_digest(game.task), partner, game.number, *outcome)
+def _tasks_of(games: Sequence[Sequence[Scheduled]]) -> str:
+    """Return the digest of the tasks of all runs."""
+    return digest_of([game.task for own in games for game in own])
 
 
 def _scheduled(level: Level, split: SplitName, seed: int, episodes: int) -> list[Scheduled]:
@@ -245,78 +240,52 @@ def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
 class _Seats:
     """The agents of a run, made for an environment of the training split, and those that they play in."""
 
-    def __init__(self, level: Level, split: SplitName, pairs: Sequence[Any], place: int) -> None:
+    def __init__(
+        self, level: Level, split: SplitName, pairs: Sequence[Any], place: int, kinds: Sequence[str]
+    ) -> None:
         architect, builder = pairs[place]
         self._make = reference_env if plays_itself(builder) else make
         self.level, self._split, twin = level, split, self._make(level, "train")
         specs = {Role.BUILDER: builder, Role.ARCHITECT: architect}
+        self._agents: dict[Any, Agent]
         if level.is_repeated:
-            specs = {_role(level): builder}
-        self._agents: dict[Any, Agent] = {}
-        if level.is_team:
-            self._agents = {name: seated(specs[role_of(name)], twin, name) for name in twin.possible_agents}
+            self._agents = {learner(level): factory(builder, learner(level))(twin)}
         else:
-            given = {role: spec for role, spec in specs.items() if spec is not None}
-            self._agents = {role: factory(spec, role)(twin) for role, spec in given.items()}
-        crossed = "cross-play" in _controls(level, pairs)
-        self._next = factory(pairs[(place + 1) % len(pairs)][1], Role.BUILDER)(twin) if crossed else None
+            players = players_of(twin).items()
+            self._agents = {player: seated(specs[role_of(seat)], twin, seat) for seat, player in players}
+        following = pairs[(place + 1) % len(pairs)][1]
+        self._next = factory(following, Role.BUILDER)(twin) if "cross-play" in kinds else None
         self.privileged = any(getattr(agent, "privileged", False) for agent in self._agents.values())
-        self._envs: dict[str, Any] = {"": twin}
+        self._twin, self._envs = twin, dict[str, Any]()
 
     def close(self) -> None:
         """Close the agents and the environments."""
-        for part in (*self._agents.values(), self._next, *self._envs.values()):
+        for part in (*self._agents.values(), self._next, self._twin, *self._envs.values()):
             if part is not None:
                 part.close()
 
-    def _env(self, name: str = "games") -> Any:
-        """Return the environment of the games, a "second" one like it, or a "silent" one without messages."""
+    def _env(self, name: str = "") -> Any:
+        """Return the environment of the games, that of a control, or a "second" one like the first."""
         if name not in self._envs:
-            level = silenced(self.level) if name == "silent" else self.level
-            self._envs[name] = self._make(level, self._split)
+            level = silenced(self.level) if name == "muted" and self.level.vectors else self.level
+            options: dict[str, Any] = {"control": name} if level.is_repeated else {}
+            self._envs[name] = self._make(level, self._split, **options)
         return self._envs[name]
 
-    def play(self, games: Sequence[Scheduled], control: str) -> Played:
-        """Play games, and return each outcome with the actions by role."""
-        if self.level.is_repeated:
-            (agent,) = self._agents.values()
-            yield from _sittings(self.level, self._split, agent, games, control)
-            return
-        silent = control == "muted" and bool(self.level.vectors)
-        env = self._env("silent" if silent else "games")
-        team: dict[Any, Any] = (
-            {**self._agents, Role.BUILDER: self._next} if control == "cross-play" else self._agents
-        )
+    def play(self, games: Sequence[Scheduled], control: str) -> Iterator[_Game]:
+        """Play games, and return each outcome with its recorded line."""
+        level = self.level
+        team = {**self._agents, **({Role.BUILDER: self._next} if control == "cross-play" else {})}
+        by_env = level.is_repeated or (control == "muted" and level.vectors)
+        env = self._env(control if by_env else "")
         for game in games:
-            agents = controlled("" if silent else control, game, team, env, partial(self._env, "second"))
-            task = game.task
-            if control == "scrambled" and not self.level.is_pair:
+            agents, task = team, game.task
+            if not by_env:
+                agents = controlled(control, game, team, env, partial(self._env, "second"))
+            if control == "scrambled" and not level.is_pair:
                 task = task.replace(dialog=game.other.dialog)
-            outcome, played = judged(self.level, env, agents, task, game.number)
-            actions: dict[str, list[Any]] = {name_of(role): [] for role in agents}
-            for turn in played.turns:
-                actions[name_of(turn.role)].append(to_json(turn.action))
-            yield outcome, actions
-
-
-def _sittings(level: Level, split: SplitName, agent: Any, games: Sequence[Scheduled], control: str) -> Played:
-    """Play games with strangers, for each of whom the agent is reset."""
-    role, kind = _role(level), kind_of(level.name)
-    env = strangers.Sitting(kind, split, control)
-    for game in games:
-        sitting, number = divmod(game.number, strangers.GAMES)
-        if number == 0:
-            agent.reset(role, sitting)
-            seen, _ = env.reset(seed=sitting)
-        action = np.asarray(agent.act(seen))
-        seen, reward, *_ = env.step(action)
-        changes = int(env.sittings.changes[0])
-        yield Judged(reward > 0, reward > 0, float(reward > 0), changes, 1), {role.value: [action.tolist()]}
-
-
-def _role(level: Level) -> Role:
-    """Return the role of the agent on a level of strangers."""
-    return Role.ARCHITECT if kind_of(level.name) == "listen" else Role.BUILDER
+            outcome, actions = judged(level, env, agents, task, game.number)
+            yield outcome, json.dumps(actions, separators=(",", ":"))
 
 
 def _controls(level: Level, pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
@@ -378,66 +347,65 @@ def verify(path: str | os.PathLike[str], watch: Mapping[int, Callable[[Any], Non
 
     """
     result = read_result(path)
-    level, each = find(result.level), result.episodes
+    level, seeds, first = (
+        find(result.level),
+        [run.seed for run in result.runs],
+        result.rows[:: result.episodes],
+    )
     lines = _recorded(Path(path), result)
-    tasks = []
-    for number, run in enumerate(result.runs):
-        place, own, first = f"{path}, run {run.seed}", level.fold(run.seed), number * each
-        games = _scheduled(own, result.split, run.seed, each)
-        tasks += [game.task for game in games]
-        starts = range(first, len(lines), len(result.rows))  # of the episodes, and of each control
-        outcomes = {
-            name: _replay_all(
-                place, own, result, games, lines[start:][:each], name, {} if name else watch, first
-            )
-            for name, start in zip(("", *run.controls), starts, strict=False)
-        }
-        rows = result.rows[first:][:each]
-        for at, (game, row) in enumerate(zip(games, rows, strict=True)):
-            outcome = Judged(*(getattr(row, name) for name in Judged._fields))
-            outcome = outcomes[""][at] if outcomes else outcome
-            success = level.is_success(game.task, outcome.completed, outcome.changes)
-            expected = _row(own, run.seed, game, rows[0].partner, outcome._replace(success=success))
-            if row != expected:
-                raise DataError(f"{path}, episode {at} of run {run.seed} is {row}, expected {expected}")
-        for control, share in run.controls.items():
-            if control in outcomes and abs(share - _mean(level, outcomes[control])) > 1e-9:
-                raise DataError(f"{place}: {control} is {share}, expected that of its recorded games")
-    if (digest := digest_of(tasks)) != result.tasks:
+    games = [_scheduled(level.fold(seed), result.split, seed, result.episodes) for seed in seeds]
+    outcomes = [_outcomes(path, result, at, own, lines, watch) for at, own in enumerate(games)]
+    runs, rows = _figures(level, seeds, games, [row.partner for row in first], outcomes)
+    for row, expected in zip(result.rows, rows, strict=True):
+        if row != expected:
+            raise DataError(f"{path}, episode {row.seed} of run {row.run} is {row}, expected {expected}")
+    for run, played in zip(result.runs, runs, strict=True):
+        for control, share in played.controls.items():
+            if abs(run.controls[control] - share) > 1e-9:
+                raise DataError(
+                    f"{path}, run {run.seed}: {control} is {run.controls[control]}, expected {share}"
+                )
+    if (digest := _tasks_of(games)) != result.tasks:
         raise DataError(f"{path}: tasks is {result.tasks}, expected {digest}")
     return len(lines)
 
 
-def _replay_all(
-    place: str,
-    level: Level,
+def _outcomes(
+    path: str | os.PathLike[str],
     result: Result,
+    at: int,
     games: Sequence[Scheduled],
     lines: Sequence[str],
-    control: str,
     watch: Mapping[int, Callable[[Any], None]],
-    first: int,
-) -> list[Judged]:
-    """Replay recorded games, and return their outcomes. first: number of the first one."""
-    moves, outcomes = [], []
-    with closing((reference_env if result.own_actions else make)(level, result.split)) as env:
-        for game, line in zip(games, lines, strict=True):
-            with wrap_errors(f"{place}, {control or 'episode'} {game.number} cannot be replayed"):
-                content = parse_json(line, f"the game {game.number}")
-                if level.is_repeated:
-                    check({_role(level).value: ((whole(0, 3), whole(0, 5)),)}, content, "the game")
-                    moves.append(content[_role(level).value][0])
-                    continue
-                check(Entries(some_text(20), [Field(lambda _: True, "an action")]), content, "the game")
-                agents = {player_of(name): Repeating(part) for name, part in content.items()}
-                on_step = watch.get(first + game.number, lambda env: None)
-                outcomes.append(judged(level, env, agents, game.task, game.number, on_step)[0])
-                for name, agent in agents.items():
-                    if left := len(agent.actions) - agent.next:
-                        raise DataError(f"the game is over before the last {left} recorded actions of {name}")
-    if level.is_repeated:
-        played = _sittings(level, result.split, Repeating(moves), games[: len(lines)], control)
-        outcomes = [outcome for outcome, _ in played]
+) -> dict[str, list[Judged]]:
+    """Replay the recorded games of a run, and return their outcomes by control ("": none).
+
+    Without recordings, the outcomes of its rows count, by the level's rule. at: number of the run.
+    """
+    run, first = result.runs[at], at * result.episodes
+    level = find(result.level).fold(run.seed)
+    if not lines:
+        claimed = zip(
+            games, result.rows[first:], strict=False
+        )  # success is that of the rule, the rest of the row
+        won = [(level.is_success(game.task, row.completed, row.changes), *row[5:]) for game, row in claimed]
+        return {"": [Judged(*row) for row in won]}
+    outcomes: dict[str, list[Judged]] = {}
+    starts = range(first, len(lines), len(result.rows))
+    for kind, start in zip(("", *run.controls), starts, strict=True):
+        options: dict[str, Any] = {"control": kind} if level.is_repeated else {}
+        make_env = reference_env if result.own_actions else make
+        with closing(make_env(level, result.split, **options)) as env:
+            for game, line in zip(games, lines[start:][: len(games)], strict=True):
+                place = f"{path}, run {run.seed}, {kind or 'episode'} {game.number}"
+                with wrap_errors(f"{place} cannot be replayed"):
+                    content = parse_json(line, f"the game {game.number}")
+                    agents = {player_of(name): Repeating(part) for name, part in content.items()}
+                    on_step = watch.get(start + game.number, lambda env: None)
+                    outcome, actions = judged(level, env, agents, game.task, game.number, on_step)
+                    if actions != content:
+                        raise DataError("the game is over before its last recorded action")
+                outcomes.setdefault(kind, []).append(outcome)
     return outcomes
 
 

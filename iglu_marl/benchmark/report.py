@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from itertools import combinations
 from pathlib import Path
@@ -14,13 +15,11 @@ import numpy as np
 from iglu_marl.benchmark.catalog import CONTROLS, find
 from iglu_marl.benchmark.codes import kind_of
 from iglu_marl.benchmark.ideal import ideal_curve
-from iglu_marl.benchmark.results import Result, improvement, means
+from iglu_marl.benchmark.results import Result, improvement
 from iglu_marl.benchmark.strangers import CHANCE, GAMES
 from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.tables import Code, Table, csv_text, markdown_table
-from iglu_marl.evaluation.metrics import Interval, crossed_share
-
-# --------------------------------------------------------------------------------------------------------- numbers
+from iglu_marl.evaluation.metrics import Interval
 
 
 def entries(results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -35,16 +34,15 @@ def entries(results: Sequence[Result]) -> list[dict[str, Any]]:
     | flags | what to know before comparing the result (`Result.flags`), separated by "; " |
     | muted, scrambled, … | controls, means over runs; None if missing |
     """
-    found = []
-    for result in results:
-        row = {
+    rows = [
+        {
             "level": result.level,
             "agent": result.name,
             "split": result.split,
             "runs": len(result.runs),
             "measure": find(result.level).measure,
             **result.interval()._asdict(),
-            **{name: value for name, value in means(result.rows).items() if name != "success"},
+            **{name: result.mean(name) for name in ("completed", "f1", "steps")},
             "budget": result.budget,
             "contents": result.contents,
             "supervision": ", ".join(result.supervision),
@@ -52,8 +50,9 @@ def entries(results: Sequence[Result]) -> list[dict[str, Any]]:
             "flags": "; ".join(result.flags()),
             **{name: result.control(name) for name in CONTROLS},
         }
-        found.append(json_ready(row))
-    return found
+        for result in results
+    ]
+    return [json_ready(row) for row in rows]
 
 
 # ---------------------------------------------------------------------------------------------------------- tables
@@ -68,22 +67,22 @@ def result_table(results: Sequence[Result]) -> Table:
     """Return a row per result; shares in per cent, marked where F1 is the measure."""
     head = ("level", "agent", "supervision", "runs", "contents", "steps")
     rows = []
-    for result in results:
-        shares = {name: result.control(name) for name in CONTROLS}
-        controls = [f"{name} {percent(share)}" for name, share in shares.items() if share is not None]
+    for row in entries(results):
+        controls = [f"{name} {percent(row[name])}" for name in CONTROLS if row[name] is not None]
+        success = Interval(row["value"], row["low"], row["high"]).text(percent)
         rows.append(
             [
-                Code(result.level),
-                result.name,
-                ", ".join(result.supervision) or "–",
-                len(result.runs),
-                result.contents,
-                f"{result.budget:,}",
-                result.interval().text(percent) + {"success": "", "f1": " F1"}[find(result.level).measure],
-                percent(means(result.rows)["completed"]),
+                Code(row["level"]),
+                row["agent"],
+                row["supervision"] or "–",
+                row["runs"],
+                row["contents"],
+                f"{row['budget']:,}",
+                success + {"success": "", "f1": " F1"}[row["measure"]],
+                percent(row["completed"]),
                 ", ".join(controls) or "–",
-                percent(result.chance),
-                "; ".join(result.flags()) or "–",
+                percent(row["chance"]),
+                row["flags"] or "–",
             ]
         )
     return Table((*head, "success", "completed", "controls", "chance", "flags"), rows)
@@ -106,13 +105,8 @@ def tables(results: Sequence[Result]) -> list[Table]:
 
 def by_game(result: Result) -> list[Interval]:
     """Return the success rate in each game with a stranger, with intervals over runs and strangers."""
-    found = []
-    for game in range(GAMES):
-        rows = [row for row in result.rows if row.seed % GAMES == game]
-        factors = zip(*((row.run, row.partner) for row in rows), strict=True)
-        strangers = len({row.partner for row in rows})
-        found.append(crossed_share([row.success for row in rows], factors, strangers))
-    return found
+    parts = [tuple(row for row in result.rows if row.seed % GAMES == game) for game in range(GAMES)]
+    return [replace(result, rows=rows).interval() for rows in parts]
 
 
 def sitting_table(results: Sequence[Result]) -> Table:
@@ -142,7 +136,7 @@ def markdown(results: Sequence[Result]) -> str:
 def to_csv(results: Sequence[Result]) -> str:
     """Return a CSV row per result with all keys of `entries`; missing numbers are empty."""
     rows = entries(results)
-    return csv_text([list(rows[0] if rows else ()), *(list(row.values()) for row in rows)])
+    return csv_text([list(row) for row in rows[:1]] + [list(row.values()) for row in rows])
 
 
 # ----------------------------------------------------------------------------------------------------------- plots

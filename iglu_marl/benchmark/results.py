@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -39,6 +39,13 @@ SUPERVISION: Mapping[str, str] = {
 TRAINED = ("demonstrations", "reward")
 
 
+Count = Annotated[int, schema.whole()]
+Flag = Annotated[bool, schema.FLAG]
+Hash = Annotated[str, schema.hexadecimal(12)]
+Name = Annotated[str, schema.some_text(200)]
+Share = Annotated[float, schema.number(0, 1)]
+
+
 class EpisodeRow(NamedTuple):
     """An episode in a result file.
 
@@ -47,15 +54,15 @@ class EpisodeRow(NamedTuple):
     of builder steps.
     """
 
-    run: int
-    task: str
-    partner: str
-    seed: int
-    success: bool
-    completed: bool
-    f1: float
-    changes: int
-    steps: int
+    run: Count
+    task: Hash
+    partner: Name
+    seed: Count
+    success: Flag
+    completed: Flag
+    f1: Share
+    changes: Count
+    steps: Count
 
 
 class Run(NamedTuple):
@@ -65,73 +72,31 @@ class Run(NamedTuple):
     training.
     """
 
-    seed: int
-    controls: Mapping[str, float] = {}
-    curve: tuple[tuple[int, float], ...] = ()
+    seed: Count
+    controls: Annotated[
+        Mapping[str, float], schema.Entries(schema.one_of(CONTROLS), schema.number(0, 1))
+    ] = {}
+    curve: Annotated[tuple[tuple[int, float], ...], [(schema.whole(), schema.number(0, 1))]] = ()
 
 
 class Recordings(NamedTuple):
     """The file of recorded games beside a result file.
 
     file: its name. sha256: its SHA-256. games: number of its games: those of the episodes, and after them those of each
-    control, if they were kept.
+    control.
     """
 
-    file: str
-    sha256: str
-    games: int
+    file: Annotated[
+        str, schema.text(r"[^./\\:\s][^/\\:]{0,200}\.games\.jsonl", "a file name NAME.games.jsonl")
+    ]
+    sha256: Annotated[str, schema.hexadecimal(64)]
+    games: Annotated[int, schema.whole(1)]
 
 
-_SHARE = schema.number(0, 1)
-_NAME = schema.some_text(200)
-FILE_SCHEMA: Mapping[str, Any] = {
-    "format": schema.one_of([FORMAT]),
-    "version": schema.one_of([VERSION]),
-    "level": _NAME,
-    "digest": schema.hexadecimal(12),
-    "name": _NAME,
-    "split": schema.one_of(SPLITS),
-    "tasks": schema.hexadecimal(12),
-    "budget": schema.whole(),
-    "command": schema.some_text(10_000),
-    "supervision": [schema.one_of(tuple(SUPERVISION))],
-    "own_actions": schema.FLAG,
-    "versions": schema.Entries(_NAME, _NAME),
-    "runs": [
-        {
-            "seed": schema.whole(),
-            "controls": schema.Entries(schema.one_of(CONTROLS), _SHARE),
-            "curve": [(schema.whole(), _SHARE)],
-        }
-    ],
-    "episodes": [
-        {
-            "run": schema.whole(),
-            "task": schema.hexadecimal(12),
-            "partner": _NAME,
-            "seed": schema.whole(),
-            "success": schema.FLAG,
-            "completed": schema.FLAG,
-            "f1": _SHARE,
-            "changes": schema.whole(),
-            "steps": schema.whole(),
-        }
-    ],
-    "recordings": schema.Maybe(
-        {
-            "file": schema.text(
-                r"[^./\\:\s][^/\\:]{0,200}\.games\.jsonl",
-                "a file name NAME.games.jsonl",
-            ),
-            "sha256": schema.hexadecimal(64),
-            "games": schema.whole(1),
-        }
-    ),
-    "checksum": schema.hexadecimal(16),
-}
-"""All keys of a result file. `Result.from_json` also compares them with each other and with the level."""
-
-_PLAIN = ("level", "digest", "name", "split", "tasks", "budget", "command", "own_actions")
+def _fields(kind: type) -> dict[str, Any]:
+    """Return the schemas of the fields of a class by name."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 
 @dataclass(frozen=True)
@@ -140,7 +105,6 @@ class Result:
 
     Args:
         digest: digest of the level when it was played.
-        episodes: episodes per run.
         tasks: digest of the tasks of all runs.
         budget: environment steps of training.
         runs: one entry per training seed.
@@ -153,25 +117,35 @@ class Result:
 
     """
 
-    level: str
-    digest: str
-    name: str
-    split: SplitName
-    episodes: int
-    tasks: str
-    budget: int
-    runs: tuple[Run, ...]
-    command: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    rows: tuple[EpisodeRow, ...] = ()
-    supervision: tuple[str, ...] = ()
-    own_actions: bool = False
-    recordings: Recordings | None = None
+    level: Name
+    digest: Hash
+    name: Name
+    split: Annotated[SplitName, schema.one_of(SPLITS)]
+    tasks: Hash
+    budget: Count
+    runs: Annotated[tuple[Run, ...], [_fields(Run)]]
+    command: Annotated[str, schema.some_text(10_000)] = ""
+    versions: Annotated[Mapping[str, str], schema.Entries(*[schema.some_text(200)] * 2)] = field(
+        default_factory=dict
+    )
+    rows: Annotated[tuple[EpisodeRow, ...], [_fields(EpisodeRow)]] = ()
+    supervision: Annotated[tuple[str, ...], [schema.one_of(SUPERVISION)]] = ()
+    own_actions: Flag = False
+    recordings: Annotated[Recordings | None, schema.Maybe(_fields(Recordings))] = None
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes per run."""
+        return len(self.rows) // len(self.runs)
 
     @property
     def is_reference(self) -> bool:
         """Whether this is a row to compare with, of agents without any training, and no entry."""
         return bool(self.supervision) and not {*TRAINED, "pretrained"} & {*self.supervision}
+
+    def mean(self, measure: str) -> float:
+        """Return the mean of one of `MEASURES` over all episodes."""
+        return float(np.mean([getattr(row, measure) for row in self.rows]))
 
     def scores(self, measure: str = "") -> list[float]:
         """Return the mean of one of `MEASURES` for each run, by default that of the level."""
@@ -203,29 +177,25 @@ class Result:
 
     def faults(self) -> list[str]:
         """Return what the file lacks, and what in it cannot be. A result with faults has no place on the board."""
-        level, found = find(self.level), []
-        if missing := [name for name in level.agent_controls if self.control(name) is None]:
-            found.append(f"no control {', '.join(missing)}")
-        if self.recordings is None:
-            found.append("no games")
-        elif self.recordings.games < len(self.rows) * (1 + len(self.runs[0].controls)):
-            found.append("no games of the controls")
-        if not self.supervision:
-            found.append("no supervision")
-        if not self.budget and "reward" in self.supervision:
-            found.append("no steps of training")
-        if self.budget and not {*TRAINED} & {*self.supervision}:
-            found.append(
-                f"{self.budget:,} steps of training, supervision: {', '.join(self.supervision) or 'none'}"
-            )
-        if self.budget > level.budget:
-            found.append(f"budget {self.budget:,} above the level's {level.budget:,}")
-        found += dict.fromkeys(fault for run in self.runs if (fault := self._fault_of_curve(run)))
-        if still := sum(row.steps == 0 for row in self.rows):
-            found.append(f"{still} episodes without a step of the builder")
-        if self.split != "test":
-            found.append(f"{self.split} split")
-        return found
+        level, had = find(self.level), {*self.supervision}
+        missing = [name for name in level.agent_controls if self.control(name) is None]
+        still = sum(row.steps == 0 for row in self.rows)
+        trained = f"{self.budget:,} steps of training"
+        checks: list[tuple[Any, str]] = [
+            (missing, f"no control {', '.join(missing)}"),
+            (self.recordings is None, "no games"),
+            (not had, "no supervision"),
+            (not self.budget and "reward" in had, "no steps of training"),
+            (
+                self.budget and not {*TRAINED} & had,
+                f"{trained}, supervision: {', '.join(self.supervision) or 'none'}",
+            ),
+            (self.budget > level.budget, f"budget {self.budget:,} above the level's {level.budget:,}"),
+            *((True, fault) for fault in dict.fromkeys(map(self._fault_of_curve, self.runs)) if fault),
+            (still, f"{still} episodes without a step of the builder"),
+            (self.split != "test", f"{self.split} split"),
+        ]
+        return [text for is_fault, text in checks if is_fault]
 
     def _fault_of_curve(self, run: Run) -> str:
         """Return what is wrong with the training of a run; "" if nothing is."""
@@ -269,21 +239,15 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            **{name: getattr(self, name) for name in _PLAIN},
-            "supervision": list(self.supervision),
-            "versions": dict(self.versions),
-            "runs": [run._asdict() for run in self.runs],
-            "episodes": [row._asdict() for row in self.rows],
-            "recordings": self.recordings and self.recordings._asdict(),
-        }
+        content = {"format": FORMAT, "version": VERSION, **vars(self)}
+        content["runs"] = [run._asdict() for run in self.runs]
+        content["episodes"] = [row._asdict() for row in content.pop("rows")]
+        content["recordings"] = self.recordings and self.recordings._asdict()
         return {**content, "checksum": checksum(content)}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Result:
-        """Read the content that `to_json` returns.
+        """Read the content of a file.
 
         Raises `DataError` if a field has an unexpected type or is out of range, or if the content was edited.
         """
@@ -295,31 +259,35 @@ class Result:
             )
         schema.check(FILE_SCHEMA, content)
         level = find(content["level"])
-        rows = tuple(EpisodeRow(**row) for row in content["episodes"])
-        runs = _read_runs(content["runs"], rows, level.measure)
         if content["digest"] != level.digest:
             raise DataError(f"digest is {content['digest']}, expected {level.digest} of {level.name}")
+        rows = tuple(EpisodeRow(**row) for row in content["episodes"])
+        runs = _read_runs(content["runs"], rows, level.measure)
         for at, row in enumerate(rows):
             _check_row(f"episodes[{at}]", row, level)
         kept = content["recordings"] and Recordings(**content["recordings"])
-        counts = (len(rows), len(rows) * (1 + len(runs[0].controls)))
-        if kept and kept.games not in counts:
-            raise DataError(f"recordings.games is {kept.games}, expected {counts[0]} or {counts[1]}")
+        games = len(rows) * (1 + len(runs[0].controls))
+        if kept and kept.games != games:
+            raise DataError(f"recordings.games is {kept.games}, expected {games}")
         if checksum(content) != content["checksum"]:
             raise DataError(f"checksum is {content['checksum']}, expected {checksum(content)}: it was edited")
-        return cls(
-            **{name: content[name] for name in _PLAIN},
-            versions=content["versions"],
-            supervision=tuple(content["supervision"]),
-            runs=runs,
-            rows=rows,
-            episodes=len(rows) // len(runs),
-            recordings=kept,
-        )
+        given = {name: content[name] for name in _FIELDS if name != "rows"}
+        supervision = tuple(content["supervision"])
+        return cls(**{**given, "supervision": supervision, "runs": runs, "rows": rows, "recordings": kept})
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the file atomically and return its path."""
         return write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
+
+
+_FIELDS = _fields(Result)
+FILE_SCHEMA: Mapping[str, Any] = {
+    "format": schema.one_of([FORMAT]),
+    "version": schema.one_of([VERSION]),
+    **{"episodes" if name == "rows" else name: value for name, value in _FIELDS.items()},
+    "checksum": schema.hexadecimal(16),
+}
+"""All keys of a result file. `Result.from_json` also compares them with each other and with the level."""
 
 
 def checksum(content: Mapping[str, Any]) -> str:
@@ -367,11 +335,6 @@ def _check_row(place: str, row: EpisodeRow, level: Level) -> None:
             raise DataError(
                 f"{place}.{name} is {value}, expected {low}..{high} by the other fields and the level"
             )
-
-
-def means(rows: Sequence[EpisodeRow]) -> dict[str, float]:
-    """Return the means of `MEASURES` over episodes."""
-    return {name: float(np.mean([getattr(row, name) for row in rows])) for name in MEASURES}
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:

@@ -50,23 +50,22 @@ def write_site(
     files = {Path(path).name: Path(path) for path in paths}
     if len(files) < len(paths):
         raise DataError(f"two of {len(paths)} result files have the same name, expected different ones")
-    results = {name: read_result(path) for name, path in files.items()}
-    watched, ranked = {}, {}
+    ranked: dict[str, Result] = {}
+    watched: dict[str, list[str]] = {}
+    lacking = []
     for name, path in files.items():
+        result = read_result(path)
         shutil.copyfile(path, place / name)
-        if not results[name].faults():
-            ranked[name], watched[name] = results[name], _verified(path, results[name], place, games)
+        if faults := result.faults():
+            lacking.append((Code(name), Code(result.level), result.name, "; ".join(faults)))
+        else:
+            ranked[name], watched[name] = result, _verified(path, result, place, games)
     parts = []
     for family, about in FAMILIES.items():
         parts.append(f"<h2>{family}: {about}</h2>")
         for level in levels(family):
             own = {name: result for name, result in ranked.items() if result.level == level.name}
             parts.append(_article(level, own, watched))
-    lacking = [
-        (Code(name), Code(result.level), result.name, "; ".join(result.faults()))
-        for name, result in results.items()
-        if name not in ranked
-    ]
     if lacking:
         table = html_table(Table(("file", "level", "agent", "what it lacks"), lacking))
         parts.append(f'<h2>Files without a place</h2><div class="wide">{table}</div>')

@@ -67,32 +67,22 @@ def content_digest(task: Task) -> str:
     return hashlib.blake2b(content_key(task), digest_size=6).hexdigest()
 
 
-def _mirrored(task: Task) -> bytes:
-    """Return start and target as a key, equal up to mirror images and quarter turns about the centre.
-
-    Shifts are equal, too, if the task allows them.
-    """
-    both = 7 * task.start_grid + task.target_grid
-    if task.is_invariant:
-        return _mirrored_shape(both)
-    turned = [np.rot90(both, turns, axes=(1, 2)) for turns in range(4)]
-    return min(image.tobytes() for grid in turned for image in (grid, grid[:, ::-1]))
-
-
-def _mirrored_shape(grid: npt.NDArray[Any]) -> bytes:
-    return min(canonical(grid), canonical(grid[:, ::-1]))
+def _mirrored(grid: npt.NDArray[Any], shifts: bool = True) -> bytes:
+    """Return a grid as a key, equal up to mirror images and quarter turns about the centre, and up to shifts."""
+    images = (grid, grid[:, ::-1])
+    if shifts:
+        return min(map(canonical, images))
+    return min(np.rot90(image, turns, axes=(1, 2)).tobytes() for image in images for turns in range(4))
 
 
 # ---------------------------------------------------------------------------------------------------------- rules
 
 
-@lru_cache(maxsize=1024)
 def _squares(task: Task, size: int) -> list[int]:
     changed = net_actions(task.start_grid, task.target_grid)
     return [(color + x + 3 * y + 2 * z) % size for _, x, y, z, color in changed]
 
 
-@lru_cache(maxsize=1024)
 def _pairs(task: Task, size: int) -> list[int]:
     changed = net_actions(task.start_grid, task.target_grid)
     keys = (repr((x, y, z, color)).encode() for _, x, y, z, color in changed)
@@ -104,23 +94,27 @@ def _hashed(key: bytes, size: int) -> list[int]:
     return [int(size * hash_fraction(_SALT + key.hex()))]
 
 
-# Rules over a ring of `value` parts, which turns by one with each fold: the parts of a task.
-_RINGS: dict[str, Callable[[Task, int], list[int]]] = {
-    "squares": _squares,
-    "pairs": _pairs,
-    "targets": lambda task, size: _hashed(_mirrored(task), size),
-    "forms": lambda task, size: _hashed(_mirrored_shape(task.target_grid != 0), size),
+def _targets(task: Task, size: int) -> list[int]:
+    return _hashed(_mirrored(7 * task.start_grid + task.target_grid, task.is_invariant), size)
+
+
+def _corpora(task: Task, size: int) -> list[int]:
+    return [(Split.TEST, Split.VAL, Split.TRAIN).index(Split.of(task.task_id or ""))]
+
+
+# Of each rule, the text for `HeldOut.value`, and the parts of a task, of which the lowest counts: 0 is the test, 1 the
+# validation, others are the training. "codes" and "sentences" have no parts.
+_RULES: dict[str, tuple[str, Callable[[Task, int], list[int]] | None]] = {
+    "squares": ("1 in {:g} colour-cell pairs", _squares),
+    "pairs": ("1 in {:g} pairs of colour and cell, by hash", _pairs),
+    "targets": ("1 in {:g} targets", _targets),
+    "forms": ("1 in {:g} shapes", lambda task, size: _hashed(_mirrored(task.target_grid != 0), size)),
+    "larger": ("structures of {:g} blocks or more", lambda task, size: [max(0, size - task.target_size)]),
+    "corpora": ("structures of the corpora's test split", _corpora),
+    "codes": ("1 in {:g} pairs of codes of cells and colours", None),
+    "sentences": ("instructions of {:g} words or more", None),
 }
-_ABOUT = {
-    "squares": "1 in {:g} colour-cell pairs",
-    "pairs": "1 in {:g} pairs of colour and cell, by hash",
-    "targets": "1 in {:g} targets",
-    "forms": "1 in {:g} shapes",
-    "larger": "structures of {:g} blocks or more",
-    "corpora": "structures of the corpora's test split",
-    "codes": "1 in {:g} pairs of codes of cells and colours",
-    "sentences": "instructions of {:g} words or more",
-}
+_ROTATING = ("squares", "targets", "forms")  # whose parts turn by one with each fold
 
 
 @dataclass(frozen=True)
@@ -147,31 +141,28 @@ class HeldOut:
     fold: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        if self.rule not in _ABOUT:
-            raise ConfigError(f"rule is {self.rule!r}, expected one of {', '.join(_ABOUT)}")
+        if self.rule not in _RULES:
+            raise ConfigError(f"rule is {self.rule!r}, expected one of {', '.join(_RULES)}")
 
     @property
     def folds(self) -> int:
         """Number of folds; 1 if the rule is the same for all runs."""
-        return int(self.value) if self.rule in ("squares", "targets", "forms") else 1
+        return int(self.value) if self.rule in _ROTATING else 1
 
     def splits(self, task: Task) -> tuple[SplitName, ...]:
         """Return the splits that a task may be in; of several parts of a ring, the lowest counts."""
-        if self.rule == "codes":
-            return SPLITS
-        if self.rule == "sentences":
+        parts = _RULES[self.rule][1]
+        if parts is None:
+            if self.rule == "codes":
+                return SPLITS
             return ("validation", "test") if len(task.instruction.split()) >= self.value else ("train",)
-        if self.rule == "corpora":
-            part = (Split.TEST, Split.VAL, Split.TRAIN).index(Split.of(task.task_id or ""))
-        elif self.rule == "larger":
-            part = max(0, int(self.value) - task.target_size)
-        else:
-            size = int(self.value)
-            part = min((number + self.fold) % size for number in _RINGS[self.rule](task, size))
-        return (("test", "validation", "train")[min(part, 2)],)
+        numbers = parts(task, int(self.value))
+        if self.rule in _ROTATING:
+            numbers = [(number + self.fold) % int(self.value) for number in numbers]
+        return (("test", "validation", "train")[min(*numbers, 2)],)
 
     def __str__(self) -> str:
-        return _ABOUT[self.rule].format(self.value)
+        return _RULES[self.rule][0].format(self.value)
 
 
 # ------------------------------------------------------------------------------------------------------- contents

@@ -154,7 +154,10 @@ def _drawn(rngs: Sequence[np.random.Generator], sizes: Array, residues: tuple[in
 
 
 class Sitting(gymnasium.Env[dict[str, Any], Array]):
-    """One sitting, a Gymnasium environment. Arguments and spaces are those of `Sittings`."""
+    """One sitting, a Gymnasium environment. Arguments and spaces are those of `Sittings`.
+
+    observation: the last one.
+    """
 
     metadata = {"render_modes": []}  # noqa: RUF012 (as Gymnasium has it)
 
@@ -167,12 +170,14 @@ class Sitting(gymnasium.Env[dict[str, Any], Array]):
         """Begin a sitting."""
         super().reset(seed=seed)
         seen, infos = self.sittings.reset(seed=seed)
-        return rows(seen, 0), infos
+        self.observation = rows(seen, 0)
+        return self.observation, infos
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Play a game."""
         seen, rewards, over, _, infos = self.sittings.step(np.asarray(action)[None])
-        return rows(seen, 0), float(rewards[0]), bool(over[0]), False, infos
+        self.observation = rows(seen, 0)
+        return self.observation, float(rewards[0]), bool(over[0]), False, infos
 
 
 def tasks_of(sittings: int) -> list[Task]:

@@ -16,8 +16,8 @@ from schemas import broken, holder_of, places
 from typer.testing import CliRunner
 
 from iglu_marl import DataError, Role
-from iglu_marl.benchmark import Result, read_result, report, run, verify
-from iglu_marl.benchmark.results import FILE_SCHEMA, EpisodeRow, Recordings, Run, checksum
+from iglu_marl.benchmark import read_result, report, run, verify
+from iglu_marl.benchmark.results import FILE_SCHEMA, checksum
 from iglu_marl.benchmark.site import write_site
 from iglu_marl.cli import app
 
@@ -105,16 +105,6 @@ def test_a_whole_file_has_no_faults(path: Path) -> None:
 PLACES = list(places(FILE_SCHEMA))
 
 
-def test_the_format_has_the_fields_of_its_classes(path: Path) -> None:
-    assert set(json.loads(path.read_text())) == set(FILE_SCHEMA)
-    assert set(FILE_SCHEMA["episodes"][0]) == set(EpisodeRow._fields)
-    assert set(FILE_SCHEMA["runs"][0]) == set(Run._fields)
-    assert set(FILE_SCHEMA["recordings"].schema) == set(Recordings._fields)
-    own = {part.name for part in dataclasses.fields(Result)}
-    assert own - set(FILE_SCHEMA) == {"rows"}  # the episodes
-    assert set(FILE_SCHEMA) - own == {"format", "version", "checksum"}
-
-
 @pytest.mark.parametrize("way", PLACES, ids=lambda way: ".".join(map(str, way)))
 def test_every_field_is_there_and_has_its_type(path: Path, way: tuple[Any, ...]) -> None:
     """Of every field of the format, also of one that is added to it; with a fitting checksum, and with the old one."""
@@ -199,8 +189,8 @@ TAMPERED: list[tuple[str, Any, str]] = [  # field, value, what is said though th
     ("recordings.file", "C:\\mine.games.jsonl", "expected a file name NAME.games.jsonl"),
     ("recordings.file", ".games.jsonl", "expected a file name NAME.games.jsonl"),
     ("recordings.file", "0" * 64, "expected a file name NAME.games.jsonl"),
-    ("recordings.games", 24, "no games of the controls"),
-    ("recordings.games", 47, "recordings.games is 47, expected 24 or 48"),
+    ("recordings.games", 24, "recordings.games is 24, expected 48"),
+    ("recordings.games", 47, "recordings.games is 47, expected 48"),
     ("supervision", "reward", "supervision is 'reward', expected a list"),
     ("supervision", ["magic"], "expected one of nothing, target, agreed"),
     ("supervision", [], "no supervision"),

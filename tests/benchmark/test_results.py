@@ -67,7 +67,7 @@ def result(
         "recordings": Recordings("ours.games.jsonl", "0" * 64, len(rows) * (1 + len(controls))),
         **fields,
     }
-    return Result(level, find(level).digest, name, runs=runs, episodes=episodes, **given)
+    return Result(level, find(level).digest, name, runs=runs, **given)
 
 
 # -------------------------------------------------------------------------------------------------------- averages
@@ -90,7 +90,7 @@ def test_repeated_tasks_are_no_new_ones() -> None:
     rows = [
         EpisodeRow(0, f"{seed % 4:012x}", "", seed, *[seed % 4 < 2] * 2, 0.5, 1, 3) for seed in range(200)
     ]
-    many = result(0.5, rows=tuple(rows), episodes=200)
+    many = result(0.5, rows=tuple(rows))
     assert (many.contents, many.interval().value) == (4, 0.5)
     low, high = many.interval()[1:]
     assert high - low >= 0.75
@@ -193,7 +193,7 @@ def test_what_people_asked_for_is_measured_by_its_changes() -> None:
     assert level.measure == "f1"
     row = EpisodeRow(0, "0" * 12, "", 0, False, False, 0.75, 3, 9)
     runs = (Run(0, {"muted": 0.25, "scrambled": 0.5}),)
-    found = Result(level.name, level.digest, "ours", "test", 1, "f" * 12, 0, runs, rows=(row,))
+    found = Result(level.name, level.digest, "ours", "test", "f" * 12, 0, runs, rows=(row,))
     assert (found.scores(), found.scores("completed"), found.interval().value) == ([0.75], [0.0], 0.75)
     assert read_json(found) == found
     score = report.result_table([found]).rows[0][6]

@@ -104,9 +104,8 @@ def test_packs(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> No
 def test_results(shell: Callable[..., str]) -> None:
     level, rows = find("see-ground-v2"), (EpisodeRow(0, "0" * 12, "", 0, True, True, 1.0, 1, 3),)
     runs = (Run(0),)
-    Result(level.name, level.digest, HOSTILE, "test", 1, "0" * 12, 0, runs, rows=rows).write(
-        Path("result.json")
-    )
+    result = Result(level.name, level.digest, HOSTILE, "test", "0" * 12, 0, runs, rows=rows)
+    result.write(Path("result.json"))
     shell("benchmark", "report", "result.json", kept="Error: forged")
 
 
