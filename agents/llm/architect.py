@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from iglu_marl import AgentError, Pose, Role, Utterance
-from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient
+from iglu_marl.agents.llm.decision import ModelAgent, ModelClient
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.agents.llm.seat import (
@@ -61,7 +61,7 @@ def examples() -> str:
     return "\n".join(f"  {render(instruction)}" for instruction in said)
 
 
-class LLMArchitect(Decider):
+class LLMArchitect(ModelAgent):
     """Explain the target to the builder in messages that a language model writes.
 
     The prompt shows target and build (`settings.view`), the builder's pose and the dialogue.
@@ -74,7 +74,6 @@ class LLMArchitect(Decider):
         message_length: length limit of an utterance in characters.
         patience: turns without a visible change before the model is asked again.
         settle_after: turns after a change of the build, even if the builder moves.
-        background: stay silent until the reply arrives instead of waiting for it.
         seat: place in a team.
 
     """
@@ -89,7 +88,6 @@ class LLMArchitect(Decider):
         message_length: int | None = None,
         patience: int = PATIENCE,
         settle_after: int = SETTLE_AFTER,
-        background: bool = False,
         seat: TeamSeat = ARCHITECT_SEAT,
     ) -> None:
         if patience < 1 or settle_after < 1:
@@ -97,7 +95,6 @@ class LLMArchitect(Decider):
         self.client = ModelClient(Role.ARCHITECT, settings, backend)
         self.patience, self.settle_after = patience, settle_after
         self.show_changes = self.client.settings.changes == "shown"
-        self.background = background
         self.message_length = message_length or MESSAGE_CHARACTERS
         self.seat = seat
         self._dialogue = DialogueTracker(None, None)
@@ -130,7 +127,6 @@ class LLMArchitect(Decider):
         }  # fmt: skip
 
     def _forget(self, seed: int | None) -> None:
-        self.cancel_call()
         self.client.begin(seed)
         self._dialogue.forget()
         self._asked = False
@@ -145,17 +141,19 @@ class LLMArchitect(Decider):
             raise AgentError(f"an LLMArchitect cannot play the {role}")
         self._forget(seed)
 
-    def wait_action(self) -> Any:
-        """Return silence."""
-        return ""
+    def act(self, observation: Any) -> str:
+        """Return the next utterance.
 
-    def decide(self, observation: Any) -> Decision:
-        """Decide on the next utterance. Raises `AgentError` if neither target nor goal is observed."""
+        Raises:
+            AgentError: if neither target nor goal is observed.
+            ServiceRefusedError: if every request would fail.
+
+        """
         self._check(observation)
         if not self._is_due(observation):
             return ""
         self._asked, self._still, self._settled = True, 0, None
-        said = yield from self.client.ask(lambda said: self._chat(observation, said), self._read)
+        said = self.client.ask(lambda said: self._chat(observation, said), self._read)
         self._silences = 0 if said else self._silences + 1
         return said or ""
 
