@@ -43,7 +43,7 @@ from iglu_marl.language.meaning.shapes import Direction, Kind
 PATIENCE = 3  # turns without a visible change before the model is asked again
 BLIND_PATIENCE = 20  # the same where the builder's pose is not observed
 SETTLE_AFTER = 60  # turns since the last change of the build, even if the builder moves
-MAX_SILENCE = 64  # turns; upper limit of the growing patience after silent replies
+MAX_PATIENCE = 64  # turns; patience doubles with each request after which nothing changed
 
 
 @lru_cache(maxsize=1)
@@ -65,7 +65,7 @@ class LLMArchitect(ModelAgent):
     """Explain the target to the builder in messages that a language model writes.
 
     The prompt shows target and build (`settings.view`), the builder's pose and the dialogue.
-    The model is not asked while the builder works or when the build equals the target. After silent replies it is
+    The model is not asked while the builder works or when the build equals the target. While nothing changes, it is
     asked less and less often.
 
     Args:
@@ -131,7 +131,7 @@ class LLMArchitect(ModelAgent):
         self._dialogue.forget()
         self._asked = False
         self._seen = self._built = b""
-        self._still = self._silences = 0  # turns without a change; silent replies in a row
+        self._still = self._repeats = 0  # turns and requests since anything changed
         # Turns since a change of the build; None: no change since the last request.
         self._settled: int | None = None
 
@@ -154,7 +154,7 @@ class LLMArchitect(ModelAgent):
             return ""
         self._asked, self._still, self._settled = True, 0, None
         said = self.client.ask(lambda said: self._chat(observation, said), self._read)
-        self._silences = 0 if said else self._silences + 1
+        self._repeats += 1
         return said or ""
 
     def _check(self, observation: Any) -> None:
@@ -178,7 +178,7 @@ class LLMArchitect(ModelAgent):
             if np.array_equal(observation["target_grid"], known_grid(observation)):
                 return False
         patience = self.patience if "agentPos" in observation else max(self.patience, BLIND_PATIENCE)
-        still = self._still >= min(patience * 2**self._silences, MAX_SILENCE)
+        still = self._still >= min(patience * 2 ** max(0, self._repeats - 1), max(patience, MAX_PATIENCE))
         settled = self._settled is not None and self._settled >= self.settle_after
         return spoken or not self._asked or still or settled
 
@@ -196,7 +196,7 @@ class LLMArchitect(ModelAgent):
         elif self._settled is not None:
             self._settled += 1
         if seen != self._seen:
-            self._silences = 0
+            self._repeats = 0
         self._seen, self._built = seen, built
 
     def _read(self, text: str) -> str:

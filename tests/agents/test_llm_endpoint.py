@@ -8,6 +8,7 @@ import logging
 import os
 import pickle
 import random
+import re
 import socket
 import sys
 import time
@@ -900,12 +901,14 @@ def test_models_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
             evaluate("scripted", name, tasks, progress=False)
 
 
-def test_commands_name_their_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_name_their_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with llm_server() as server:
         monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
         model = f"--builder llm --llm-model mine --llm-endpoint {server.url} --controls flying"
         for line in (
-            f"evaluate {model} --llm-view coordinates --count 1 --json -o {tmp_path}/out",
+            f"evaluate {model} --llm-view coordinates --count 1 -o {tmp_path}/out",
             f"record {tmp_path}/game.jsonl {model} --task podium --json",
         ):
             monkeypatch.setattr(sys, "argv", ["iglu-marl", *line.split()])
@@ -914,7 +917,10 @@ def test_commands_name_their_model(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 main()
             assert ended.value.code == 0
             assert {asked["model"] for asked in server.seen} == {"mine"}
-        assert "IGLU_MARL_LLM_MODEL" not in os.environ
+        assert not {"IGLU_MARL_LLM_MODEL", "IGLU_MARL_LLM_MAX_TOTAL_TOKENS"} & set(os.environ)
+        out, err = capsys.readouterr()
+        assert "Limits: 1 tasks (--count), 5000000 tokens" in err
+        assert re.search(r" tokens sent and [\d,]+ received, cost 0;", " ".join(out.split()))
         settings = json.loads((tmp_path / "out" / "evaluation.json").read_text())["settings"]
         about = settings["agents"]["builders"]["llm"]
         assert (about["model"], about["view"]) == ("mine", "coordinates")
