@@ -223,15 +223,12 @@ def game_options(
     return {**game, **wanted}
 
 
-# Partners of people act once a second in real time: they are patient, and the game continues while a model replies.
-_REAL_TIME_OPTIONS: dict[Role, dict[str, dict[str, Any]]] = {
-    Role.ARCHITECT: {
-        # Turns until it says something else, repeats itself, or mentions a wrong block.
-        "scripted": {"patience": 30, "repeat_after": 120, "comment_after": 3},
-        "replay": {"patience": 10},
-        "llm": {"patience": 30, "settle_after": 3, "background": True},
-    },
-    Role.BUILDER: {name: {"background": True} for name in ("llm", "scripted-llm")},
+# Partners of people act once a second in real time, and are patient.
+_REAL_TIME_OPTIONS: dict[str, dict[str, Any]] = {  # of architects
+    # Turns until it says something else, repeats itself, or mentions a wrong block.
+    "scripted": {"patience": 30, "repeat_after": 120, "comment_after": 3},
+    "replay": {"patience": 10},
+    "llm": {"patience": 30, "settle_after": 3},
 }
 
 
@@ -241,7 +238,7 @@ def partner_for(env: Any, player: Role | str, name: str) -> Agent:
     player: its role, or in a game of a team its seat ("builder_1").
     """
     role, kind = role_of(player), "llm" if name.startswith(NamedModel.PREFIX) else name
-    options = _REAL_TIME_OPTIONS[role].get(kind, {})
+    options = _REAL_TIME_OPTIONS.get(kind, {}) if role is Role.ARCHITECT else {}
     if player != role:
         return seated(name, env, str(player), **(options if kind == "llm" else {}))
     return seated(name, env, f"{role.value}_0", reader="person", **options)

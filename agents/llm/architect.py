@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from iglu_marl import AgentError, Pose, Role, Utterance
-from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient
+from iglu_marl.agents.llm.decision import ModelAgent, ModelClient
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.agents.llm.seat import (
@@ -43,7 +43,7 @@ from iglu_marl.language.meaning.shapes import Direction, Kind
 PATIENCE = 3  # turns without a visible change before the model is asked again
 BLIND_PATIENCE = 20  # the same where the builder's pose is not observed
 SETTLE_AFTER = 60  # turns since the last change of the build, even if the builder moves
-MAX_SILENCE = 64  # turns; upper limit of the growing patience after silent replies
+MAX_PATIENCE = 64  # turns; patience doubles with each request after which nothing changed
 
 
 @lru_cache(maxsize=1)
@@ -61,11 +61,11 @@ def examples() -> str:
     return "\n".join(f"  {render(instruction)}" for instruction in said)
 
 
-class LLMArchitect(Decider):
+class LLMArchitect(ModelAgent):
     """Explain the target to the builder in messages that a language model writes.
 
     The prompt shows target and build (`settings.view`), the builder's pose and the dialogue.
-    The model is not asked while the builder works or when the build equals the target. After silent replies it is
+    The model is not asked while the builder works or when the build equals the target. While nothing changes, it is
     asked less and less often.
 
     Args:
@@ -74,7 +74,6 @@ class LLMArchitect(Decider):
         message_length: length limit of an utterance in characters.
         patience: turns without a visible change before the model is asked again.
         settle_after: turns after a change of the build, even if the builder moves.
-        background: stay silent until the reply arrives instead of waiting for it.
         seat: place in a team.
 
     """
@@ -89,7 +88,6 @@ class LLMArchitect(Decider):
         message_length: int | None = None,
         patience: int = PATIENCE,
         settle_after: int = SETTLE_AFTER,
-        background: bool = False,
         seat: TeamSeat = ARCHITECT_SEAT,
     ) -> None:
         if patience < 1 or settle_after < 1:
@@ -97,7 +95,6 @@ class LLMArchitect(Decider):
         self.client = ModelClient(Role.ARCHITECT, settings, backend)
         self.patience, self.settle_after = patience, settle_after
         self.show_changes = self.client.settings.changes == "shown"
-        self.background = background
         self.message_length = message_length or MESSAGE_CHARACTERS
         self.seat = seat
         self._dialogue = DialogueTracker(None, None)
@@ -130,12 +127,11 @@ class LLMArchitect(Decider):
         }  # fmt: skip
 
     def _forget(self, seed: int | None) -> None:
-        self.cancel_call()
         self.client.begin(seed)
         self._dialogue.forget()
         self._asked = False
         self._seen = self._built = b""
-        self._still = self._silences = 0  # turns without a change; silent replies in a row
+        self._still = self._repeats = 0  # turns and requests since anything changed
         # Turns since a change of the build; None: no change since the last request.
         self._settled: int | None = None
 
@@ -145,18 +141,20 @@ class LLMArchitect(Decider):
             raise AgentError(f"an LLMArchitect cannot play the {role}")
         self._forget(seed)
 
-    def wait_action(self) -> Any:
-        """Return silence."""
-        return ""
+    def act(self, observation: Any) -> str:
+        """Return the next utterance.
 
-    def decide(self, observation: Any) -> Decision:
-        """Decide on the next utterance. Raises `AgentError` if neither target nor goal is observed."""
+        Raises:
+            AgentError: if neither target nor goal is observed.
+            ServiceRefusedError: if every request would fail.
+
+        """
         self._check(observation)
         if not self._is_due(observation):
             return ""
         self._asked, self._still, self._settled = True, 0, None
-        said = yield from self.client.ask(lambda said: self._chat(observation, said), self._read)
-        self._silences = 0 if said else self._silences + 1
+        said = self.client.ask(lambda said: self._chat(observation, said), self._read)
+        self._repeats += 1
         return said or ""
 
     def _check(self, observation: Any) -> None:
@@ -180,7 +178,7 @@ class LLMArchitect(Decider):
             if np.array_equal(observation["target_grid"], known_grid(observation)):
                 return False
         patience = self.patience if "agentPos" in observation else max(self.patience, BLIND_PATIENCE)
-        still = self._still >= min(patience * 2**self._silences, MAX_SILENCE)
+        still = self._still >= min(patience * 2 ** max(0, self._repeats - 1), max(patience, MAX_PATIENCE))
         settled = self._settled is not None and self._settled >= self.settle_after
         return spoken or not self._asked or still or settled
 
@@ -198,7 +196,7 @@ class LLMArchitect(Decider):
         elif self._settled is not None:
             self._settled += 1
         if seen != self._seen:
-            self._silences = 0
+            self._repeats = 0
         self._seen, self._built = seen, built
 
     def _read(self, text: str) -> str:

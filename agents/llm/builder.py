@@ -13,7 +13,7 @@ from typing_extensions import Unpack
 
 from iglu_marl import Pose, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
-from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient
+from iglu_marl.agents.llm.decision import ModelAgent, ModelClient
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_commands, read_order
 from iglu_marl.agents.llm.seat import (
@@ -54,7 +54,7 @@ _EXAMPLE = blocks_to_grid(
 _REPLY = re.compile(r"(?:^> .*\n)+", re.MULTILINE)
 
 
-class LLMBuilder(Decider, BuilderBase):
+class LLMBuilder(ModelAgent, BuilderBase):
     """Do the edits that a language model derives from the architect's messages.
 
     After a message of the architect, the model is shown the build, the inventory, the builder's pose and the
@@ -66,7 +66,6 @@ class LLMBuilder(Decider, BuilderBase):
         settings: None = from the environment variables.
         backend: a backend of your own instead of that of the settings.
         controls: action encoding of the game.
-        background: stand still until the reply arrives instead of waiting for it.
         seat: place in a team.
         options: fields of `iglu_marl.agents.settings.Settings`; with `can_ask` the model may ask the architect.
 
@@ -81,13 +80,12 @@ class LLMBuilder(Decider, BuilderBase):
         *,
         backend: Backend | None = None,
         controls: ControlsName = "walking",
-        background: bool = False,
         seat: TeamSeat = BUILDER_SEAT,
         **options: Unpack[Options],
     ) -> None:
         self.seat = seat
         super().__init__(check_text(Settings(controls, **options), "LLMBuilder"))
-        self.background, self.message_length = background, self.game.max_length
+        self.message_length = self.game.max_length
         self.client = ModelClient(Role.BUILDER, settings, backend)
         self._executor = PlanExecutor(self.game, "LLMBuilder")
         self._forget(None)
@@ -104,7 +102,6 @@ class LLMBuilder(Decider, BuilderBase):
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
         self._executor.forget()
-        self.cancel_call()
         self._remark = ""  # said when the plan is done
         self._unheeded = False  # whether the architect's newest message waits for a reply of the model
         self._pause, self._failures = 0, 0
@@ -124,12 +121,14 @@ class LLMBuilder(Decider, BuilderBase):
         executor = self._executor
         return not (executor.steps or self._remark or executor.lost or self._unheeded or self._leads_on)
 
-    def wait_action(self) -> Any:
-        """Return the action that does nothing."""
-        return self._with_words(self._executor.state.wait())
+    def act(self, observation: Any) -> Any:
+        """Return the next action.
 
-    def decide(self, observation: Any) -> Decision:
-        """Decide on the next action. Raises `AgentError` if the observation lacks a required key."""
+        Raises:
+            AgentError: if the observation lacks a required key.
+            ServiceRefusedError: if every request would fail.
+
+        """
         dialog = require_entry(observation, DIALOG_KEYS, "LLMBuilder", SHOW_BUILDER)
         executor = self._executor
         if executor.look(observation):
@@ -147,19 +146,19 @@ class LLMBuilder(Decider, BuilderBase):
             self._leads_on = not np.array_equal(observation["target_grid"], known_grid(observation))
             self._unheeded |= self._leads_on and not (executor.steps or self._pause)
         if executor.lost:
-            return self.wait_action()
+            return self._with_words(executor.state.wait())
         if self._unheeded and not self._pause:
-            yield from self._decide(observation)
+            self._decide(observation)
         if executor.steps:
             return self._with_words(executor.act())
         remark, self._remark = self._remark, ""
         return self._with_words(executor.act(), remark)
 
-    def _decide(self, observation: Any) -> Decision:
+    def _decide(self, observation: Any) -> None:
         self._settle_order()
         self._executor.drop()  # of the previous order, only the finished edits count
         self._remark = ""
-        reply = yield from self.client.ask(lambda said: self._chat(observation, said), self._plan_reply)
+        reply = self.client.ask(lambda said: self._chat(observation, said), self._plan_reply)
         if reply is None:
             self._pause = min(RETRY_AFTER * 2**self._failures, MAX_PAUSE)
             self._failures += 1

@@ -1,16 +1,8 @@
-"""Decisions of LLM agents: send a request, read the reply, repeat the request if it was unreadable, count.
-
-A decision is a generator that yields requests and receives replies. So an agent can decide at once, or in the
-background while the game continues.
-"""
+"""Decisions of LLM agents: send a request, read the reply, repeat the request if it was unreadable, count."""
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Future
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -27,7 +19,6 @@ from iglu_marl.agents.llm.stats import Stats, Transcript
 GIVE_UP_AFTER = 5  # failures of the service in a row
 _ECHO = 2000  # characters of an unreadable reply that the repeated request shows
 
-Decision = Generator[ChatRequest, Reply, Any]
 Result = TypeVar("Result")
 
 
@@ -91,7 +82,7 @@ class ModelClient:
         self,
         compose: Callable[[Sequence[Utterance]], tuple[Message, ...]],
         read: Callable[[str], Result],
-    ) -> Generator[ChatRequest, Reply, Result | None]:
+    ) -> Result | None:
         """Return the result of a request, or None if no usable reply arrives.
 
         Args:
@@ -110,7 +101,7 @@ class ModelClient:
         for attempt in range(1, self.settings.attempts + 1):
             schema = SCHEMAS[self.role] if self.settings.structured else None
             request = ChatRequest(messages, int(self._rng.integers(2**31)), schema)
-            reply = yield request
+            (reply,) = self.backend.complete([request])
             self.stats.count(reply, self.settings.cost(reply.prompt_tokens, reply.completion_tokens))
             result, self.problem = None, ""
             try:
@@ -180,32 +171,11 @@ class ModelClient:
         return self.part("dialogue", lines=quote_dialogue(said, of_shown))
 
 
-def _in_background(work: Callable[[], Result]) -> Future[Result]:
-    """Do work in a daemon thread, so that leaving a game does not wait for a server."""
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except Exception as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
-
-
-class Decider(ABC):
-    """Base of agents that ask a language model, and whose decisions are generators.
-
-    With `background`, for games with people, `act` does not wait for a reply: it returns `wait_action()` until the
-    reply arrives.
-    """
+class ModelAgent:
+    """Base of agents that ask a language model."""
 
     role: ClassVar[Role]
     client: ModelClient
-    background = False
-    _decision: Decision | None = None
-    _call: Future[list[Reply]] | None = None
 
     @classmethod
     def describe(cls, settings: LLMSettings | None = None) -> dict[str, Any]:
@@ -232,69 +202,6 @@ class Decider(ABC):
         """The first failure of the service in the current episode."""
         return self.client.fault
 
-    @abstractmethod
-    def decide(self, observation: Any) -> Decision:
-        """Decide on an action: yield requests, receive replies, return the action."""
-
-    @abstractmethod
-    def wait_action(self) -> Any:
-        """Return the action to use until a reply arrives."""
-
-    def act(self, observation: Any) -> Any:
-        """Return the action for an observation.
-
-        Raises:
-            AgentError: if the observation lacks a required key.
-            ServiceRefusedError: if every request would fail.
-
-        """
-        if not self.background:
-            return completed(self.client.backend, self.decide(observation))
-        if self._decision is None:
-            self._decision = self.decide(observation)
-            return self._advance(None)
-        assert self._call is not None
-        if not self._call.done():
-            return self.wait_action()
-        try:
-            (reply,) = self._call.result()
-        except Exception:
-            self.cancel_call()
-            raise
-        return self._advance(reply)
-
-    def _advance(self, reply: Reply | None) -> Any:
-        assert self._decision is not None
-        try:
-            request = self._decision.send(reply)  # type: ignore[arg-type]
-        except BaseException as end:
-            self.cancel_call()
-            if isinstance(end, StopIteration):
-                return end.value
-            raise
-        self._call = _in_background(partial(self.client.backend.complete, [request]))
-        return self.wait_action()
-
-    @property
-    def is_thinking(self) -> bool:
-        """Whether it waits for a reply, with `background`."""
-        return self._call is not None
-
-    def cancel_call(self) -> None:
-        """Forget the decision in progress."""
-        self._decision = self._call = None
-
     def close(self) -> None:
         """Release the model. May be called more than once."""
-        self.cancel_call()
         self.client.close()
-
-
-def completed(backend: Backend, decision: Generator[ChatRequest, Reply, Result]) -> Result:
-    """Return the result of a decision whose requests a backend answers at once."""
-    replies: list[Reply] = [None]  # type: ignore[list-item]
-    while True:
-        try:
-            replies = backend.complete([decision.send(replies[0])])
-        except StopIteration as end:
-            return end.value

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from iglu_marl import Role, Utterance
 from iglu_marl.agents.llm.builder import NOT_YET, builder_chat
-from iglu_marl.agents.llm.decision import ModelClient, completed
+from iglu_marl.agents.llm.decision import ModelClient
 from iglu_marl.agents.llm.messages import Backend
 from iglu_marl.agents.llm.reading import read_order
 from iglu_marl.agents.llm.settings import LLMSettings
@@ -84,7 +84,7 @@ class LLMReader:
             names={name: named.cells for name, named in context.names.items()},
         )
         read = partial(read_order, grid=grid, max_edits=client.settings.max_edits)
-        order = completed(client.backend, client.ask(compose, read))
+        order = client.ask(compose, read)
         if order is None:
             return None
         changes = [edit for edit in order.edits if edit.color != color_at(grid, edit.cell)]

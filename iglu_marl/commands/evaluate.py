@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from pathlib import Path
 from typing import Annotated
@@ -57,6 +58,7 @@ def evaluate(
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
     concurrency: opt.Concurrency = None,
+    llm_tokens: opt.LLMTokens = None,
     processes: opt.Processes = 1,
     baselines: opt.Baselines = True,
     keep_unbuilt: opt.KeepUnbuilt = False,
@@ -81,6 +83,7 @@ def evaluate(
     Examples: iglu-marl evaluate --architect vague --builder hasty; iglu-marl evaluate --team craft --count 5
     """
     from iglu_marl import evaluation
+    from iglu_marl.agents.registry import reader_of
     from iglu_marl.core.tables import tables_as
     from iglu_marl.evaluation.report import cell, model_lines, played, shown, tables
     from iglu_marl.evaluation.results import MEASURES, is_scored
@@ -95,6 +98,10 @@ def evaluate(
     resumes = f"the same command with --output {output} plays"
     kept = f"Finished games are in {output}; {resumes} the others."
     aside = text_console(stderr=True)
+    if any(reader_of(name) == "model" for name in (*names[0], *names[1])):
+        count = count or opt.LLM_TASKS
+        tokens = os.environ["IGLU_MARL_LLM_MAX_TOTAL_TOKENS"]
+        aside.print(f"Limits: {count} tasks (--count), {tokens} tokens (--llm-tokens; 0: no limit)")
     with stoppable(lambda: kept), warnings.catch_warnings():
         warnings.simplefilter("always", evaluation.ImpossibleWarning)
         warnings.showwarning = lambda message, *_, **__: aside.print(str(message), style="yellow")

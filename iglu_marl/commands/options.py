@@ -265,8 +265,11 @@ Episode = Annotated[int, integer(0, "Index of a game in the recording, from 0.")
 # Language models: these options apply to the agents named llm while the command runs.
 
 
-def _environment(variable: str, check: Check | None = None) -> Any:
-    """Return a check that sets an environment variable while the command and its processes run."""
+def _environment(variable: str, check: Check | None = None, usual: int | None = None) -> Any:
+    """Return a check that sets an environment variable while the command and its processes run.
+
+    usual: for a variable that is not set.
+    """
 
     @contextlib.contextmanager
     def changed(value: str) -> Iterator[None]:
@@ -281,6 +284,8 @@ def _environment(variable: str, check: Check | None = None) -> Any:
                 os.environ[variable] = before
 
     def pass_on(context: Context, param: CallbackParam, value: Any) -> Any:
+        if value is None and variable not in os.environ:
+            value = usual
         if value is not None:
             if check is not None:
                 check(param, value)
@@ -318,6 +323,15 @@ Concurrency = Annotated[
     Option(
         help="Agents named llm or scripted-llm: games and requests at once in each process.",
         callback=_environment("IGLU_MARL_LLM_CONCURRENCY"),
+    ),
+]
+LLM_TASKS, LLM_TOKENS = 20, 5_000_000  # of an evaluation with language models, unless asked otherwise
+LLMTokens = Annotated[
+    int | None,
+    Option(
+        "--llm-tokens",
+        help="Limit of tokens of all language models; 0: none. Default: IGLU_MARL_LLM_MAX_TOTAL_TOKENS, or 5,000,000.",
+        callback=_environment("IGLU_MARL_LLM_MAX_TOTAL_TOKENS", at_least(0), LLM_TOKENS),
     ),
 ]
 

@@ -189,10 +189,12 @@ def by_kind(failures: Mapping[str, int]) -> str:
 
 
 def model_lines(models: Iterable[dict[str, Any]]) -> list[str]:
-    """Return a line per language model with its requests and failures."""
+    """Return a line per language model with its requests, tokens, cost and failures."""
     return [
-        f"{entry['role']} of {entry['architect']} + {entry['builder']}: {entry['requests']} requests; failures: "
-        f"{by_kind(entry['failures'])}; {entry['clipped']} clipped, {entry['cut']} cut"
+        f"{entry['role']} of {entry['architect']} + {entry['builder']}: {entry['requests']} requests, "
+        f"{entry['prompt_tokens']:,} tokens sent and {entry['completion_tokens']:,} received, "
+        f"cost {entry['cost']:.4g}; failures: {by_kind(entry['failures'])}; {entry['clipped']} clipped, "
+        f"{entry['cut']} cut"
         for entry in models
     ]
 

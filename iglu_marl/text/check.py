@@ -33,8 +33,8 @@ from iglu_marl.text.game import TextGame
 from iglu_marl.text.rounds import InstructedRound, Rounds
 
 COUNTS = {"builder": 60, "architect": 20}  # requests, structures
-OUTCOMES = ("right", "asked", "wrong", "nothing")
-Outcome = Literal["right", "asked", "wrong", "nothing"]
+OUTCOMES = ("right", "asked", "wrong", "nothing", "unread")
+Outcome = Literal["right", "asked", "wrong", "nothing", "unread"]
 GOOD, CARELESS = 0.8, 0.1  # shares of right or rightly asked, and of wrong requests, of a builder by itself
 _WITHOUT_COLOR = 4  # every fourth request
 _REPLIES = 4  # per request
@@ -44,8 +44,9 @@ Play = Callable[[TextGame, int, Task | None], bool]
 class Checked(NamedTuple):
     """Outcome of a check.
 
-    shares: of a builder, the shares of `OUTCOMES` of the model and of the grammar. Of an architect, the share of
-    messages that the grammar reads, and of structures that stand. failed: games that the service spoilt, in no share.
+    shares: of a builder, the shares of `OUTCOMES` of the model, of the grammar, and of the model as a reader, for which
+    the grammar reads where no reply can be read. Of an architect, the share of messages that the grammar reads, and of
+    structures that stand. failed: games that the service spoilt, in no share.
     """
 
     shares: Mapping[str, Mapping[str, float]]
@@ -82,7 +83,8 @@ def check_model(
         grammar = AgentPredictor(ScriptedBuilder.for_env)
         plain = [_by_grammar(grammar, requests[number]) for number in played]
         built = [results[number] for number in played]
-        shares = {"the model": _shares(built), "the grammar": _shares(plain)}
+        both = [other if one == "unread" else one for one, other in zip(built, plain, strict=True)]
+        shares = {"the model": _shares(built), "the grammar": _shares(plain), "as a reader": _shares(both)}
         advice = advise_builder(shares)
     else:
         games = [results[number] for number in played]
@@ -101,9 +103,9 @@ def advise_builder(shares: Mapping[str, Mapping[str, float]]) -> str:
 
     model = shares["the model"]
     if model["right"] + model["asked"] >= GOOD and model["wrong"] <= CARELESS:
-        return "good enough as a builder (--builder llm)"
-    if gain("the model") > gain("the grammar") and model["wrong"] <= 2 * CARELESS:
-        return "better than the scripted builder, but it errs: correct it, or take a larger model"
+        return "good enough as a builder (--builder llm), and as a reader"
+    if gain("as a reader") > gain("the grammar") and shares["as a reader"]["wrong"] <= 2 * CARELESS:
+        return "use it as a reader (ScriptedBuilder with LLMReader), not as a builder by itself"
     return "do not use it: the scripted builder alone (--builder scripted) is better"
 
 
@@ -173,6 +175,8 @@ def _built(request: InstructedRound, number: int, settings: LLMSettings, play: P
         return None
     needed, asked = request.ask == "needed", game.counts["questions"] > 0
     if not partner.played or (partner.played[0].built == request.start).all():
+        if game.counts["unread"] == game.counts["replies"]:
+            return "unread"
         return "asked" if needed and asked else "nothing"
     if needed:
         return "asked" if asked else "wrong"

@@ -1,12 +1,15 @@
 """Agents that play in real time: they think beside the game, which takes their decision when it is ready.
 
-They think in threads, which give way to the clock (`warming.SWITCH_S`). An action without thought is taken at once.
+They think in threads, which give way to the clock (`warming.SWITCH_S`); language models in threads of their own. An
+action without thought is taken at once.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from functools import partial
 from typing import Any
 
 from iglu_marl.agents.registry import partner_for
@@ -24,14 +27,30 @@ class AtOnce(Executor):
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
         """Call a function, and return what it returned or raised."""
         done: Future[Any] = Future()
-        try:
-            done.set_result(function(*arguments, **options))
-        except Exception as error:
-            done.set_exception(error)
+        _call(done, partial(function, *arguments, **options))
         return done
 
 
-AT_ONCE = AtOnce()
+class Beside(Executor):
+    """Runs what is submitted in a thread of its own, for which nobody waits: agents that wait for a service."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        """Begin a call, which cannot be canceled."""
+        done: Future[Any] = Future()
+        done.set_running_or_notify_cancel()
+        work = partial(function, *arguments, **options)
+        threading.Thread(target=_call, args=(done, work), daemon=True).start()
+        return done
+
+
+def _call(done: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        done.set_result(work())
+    except Exception as error:
+        done.set_exception(error)
+
+
+AT_ONCE, BESIDE = AtOnce(), Beside()
 
 
 class Partner:
@@ -43,7 +62,7 @@ class Partner:
         self.player, self.role = player, role_of(player)
         self._agent = partner_for(game, player, name)
         begin(self._agent, self.role, seed, game.task)
-        self._thinking = thinking
+        self._thinking = BESIDE if hasattr(self._agent, "fault") else thinking
         self._thought: Future[Any] | None = None
         self._asked_at = -TURN_TICKS
         self._idle_at = 0
@@ -79,8 +98,7 @@ class Partner:
 
     def is_slow(self, ticks: int) -> bool:
         """Whether it has been thinking for one second, three, five, …; to be asked in every tick of the game."""
-        waits = self._thought is not None and not self._thought.done()
-        if not (waits or getattr(self._agent, "is_thinking", False)):
+        if self._thought is None or self._thought.done():
             self._idle_at = ticks
         return (ticks - self._idle_at) % (2 * TURN_TICKS) == TURN_TICKS
 

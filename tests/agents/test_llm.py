@@ -379,7 +379,7 @@ def test_messages_are_cut_to_what_the_game_carries() -> None:
 def test_the_next_prompt_says_what_was_cut_off() -> None:
     env, seen = architect_seen()
     cut = Reply('{"say": "Place', cut=True), Reply(failure=RequestFailure.EMPTY, cut=True)
-    replies = iter([*cut, Reply("Place."), Reply("Place.")])
+    replies = iter([*cut, *[Reply("Place.")] * 5])
     backend = ScriptedBackend(lambda _: next(replies))
     agent = begun(LLMArchitect.for_env(env, backend=backend, patience=1))
     assert "Place." in [agent.act(seen) for _ in range(5)]

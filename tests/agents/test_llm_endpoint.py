@@ -8,6 +8,7 @@ import logging
 import os
 import pickle
 import random
+import re
 import socket
 import sys
 import time
@@ -22,7 +23,7 @@ import pytest
 from llm_server import LLMServer, Misbehaviour, llm_server
 
 import iglu_marl
-from iglu_marl import AgentError, ConfigError, Role, ServiceRefusedError, Task, evaluate
+from iglu_marl import AgentError, ConfigError, ServiceRefusedError, Task, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, RandomBuilder, ScriptedArchitect
 from iglu_marl.agents.llm import (
     EDIT_SCHEMA,
@@ -735,22 +736,19 @@ REFUSALS: list[tuple[Misbehaviour, str]] = [
 
 
 @pytest.mark.parametrize(("now", "said"), REFUSALS, ids=lambda part: str(part)[:20])
-@pytest.mark.parametrize("background", [False, True])
-def test_a_lasting_failure_of_the_server_ends_a_game(
-    now: Misbehaviour, said: str, background: bool, server: LLMServer
-) -> None:
+def test_a_lasting_failure_of_the_server_ends_a_game(now: Misbehaviour, said: str, server: LLMServer) -> None:
     server.always = now
     env = game()
     settings = settings_for(server, cache="off", reply_tokens=800)
-    architect = LLMArchitect.for_env(env, settings=settings, background=background)
-    builder = LLMBuilder.for_env(env, settings=settings, background=background)
+    architect = LLMArchitect.for_env(env, settings=settings)
+    builder = LLMBuilder.for_env(env, settings=settings)
     for agents, role in (
         ({"architect": architect, "builder": RandomBuilder.for_env(env)}, "architect"),
         ({"architect": ScriptedArchitect.for_env(env), "builder": builder}, "builder"),
     ):
         server.seen.clear()
         with pytest.raises(ServiceRefusedError, match=f"the {role}'s language model 'm' at http") as raised:
-            iglu_marl.play(env, agents, seed=0, on_step=lambda env: time.sleep(0.002 * background))
+            iglu_marl.play(env, agents, seed=0)
         assert said in str(raised.value)
         assert ("`/chat/completions` is added" in str(raised.value)) == (now.status == 404)
         assert len(server.seen) == 1
@@ -903,12 +901,14 @@ def test_models_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
             evaluate("scripted", name, tasks, progress=False)
 
 
-def test_commands_name_their_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_name_their_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with llm_server() as server:
         monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
         model = f"--builder llm --llm-model mine --llm-endpoint {server.url} --controls flying"
         for line in (
-            f"evaluate {model} --llm-view coordinates --count 1 --json -o {tmp_path}/out",
+            f"evaluate {model} --llm-view coordinates --count 1 -o {tmp_path}/out",
             f"record {tmp_path}/game.jsonl {model} --task podium --json",
         ):
             monkeypatch.setattr(sys, "argv", ["iglu-marl", *line.split()])
@@ -917,46 +917,10 @@ def test_commands_name_their_model(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 main()
             assert ended.value.code == 0
             assert {asked["model"] for asked in server.seen} == {"mine"}
-        assert "IGLU_MARL_LLM_MODEL" not in os.environ
+        assert not {"IGLU_MARL_LLM_MODEL", "IGLU_MARL_LLM_MAX_TOTAL_TOKENS"} & set(os.environ)
+        out, err = capsys.readouterr()
+        assert "Limits: 1 tasks (--count), 5000000 tokens" in err
+        assert re.search(r" tokens sent and [\d,]+ received, cost 0;", " ".join(out.split()))
         settings = json.loads((tmp_path / "out" / "evaluation.json").read_text())["settings"]
         about = settings["agents"]["builders"]["llm"]
         assert (about["model"], about["view"]) == ("mine", "coordinates")
-
-
-def test_a_game_steps_while_the_model_thinks(tmp_path: Path) -> None:
-    with llm_server() as server:
-        server.always = Misbehaviour(stall_s=0.05)
-        settings = settings_for(server, cache="off")
-        env = game(max_steps=None)
-        agents = {
-            "architect": LLMArchitect.for_env(env, settings=settings, background=True),
-            "builder": LLMBuilder.for_env(env, settings=settings, background=True),
-        }
-        played = iglu_marl.play(env, agents, seed=0, on_step=lambda env: time.sleep(0.0005))
-        assert played.completed
-        assert agents["architect"].stats.requests == 3
-        assert played.architect_turns + played.builder_steps > 100, "steps went by in the meantime"
-        server.always = Misbehaviour(stall_s=10)
-        env.reset(seed=0)
-        for agent, role in zip(agents.values(), (Role.ARCHITECT, Role.BUILDER), strict=True):
-            agent.reset(role, 0)
-        assert agents["architect"].act(env.observe("architect_0")) == ""
-        began = time.monotonic()
-        for agent in agents.values():
-            agent.close()
-        assert time.monotonic() - began < 1, "leaving does not wait for a server"
-
-
-def test_an_error_in_the_background_is_raised(server: LLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = game()
-    agent = LLMArchitect.for_env(env, settings=settings_for(server, cache="off"), background=True)
-    env.reset(seed=0)
-    agent.reset(Role.ARCHITECT, 0)
-    monkeypatch.setenv("IGLU_MARL_LLM_KEY", "not a key")
-    agent.act(env.observe("architect_0"))
-
-    with pytest.raises(ConfigError, match="not printable ASCII"):  # noqa: PT012
-        for _ in range(200):
-            time.sleep(0.01)
-            agent.act(env.observe("architect_0"))
-    agent.close()

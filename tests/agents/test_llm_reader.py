@@ -15,11 +15,10 @@ from requirements import ROOT
 
 import iglu_marl
 from benchmarks.dialogues import Follower
-from iglu_marl import Role, Task, evaluate
+from iglu_marl import Task, evaluate
 from iglu_marl.agents import LLMBuilder, agents_for
 from iglu_marl.agents.llm import Reply, RequestFailure
 from iglu_marl.agents.llm.reader import LLMReader
-from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import Context, Discourse, Failure
 from iglu_marl.language.meaning.context import NamedCells
@@ -247,6 +246,3 @@ def test_the_builder_by_name_is_that_of_the_model(monkeypatch: pytest.MonkeyPatc
     (row,) = results.rows
     assert not row["scored"]
     assert "unreachable" in row["error"]
-    partner: Any = partner_for(env, Role.BUILDER, "scripted-llm")
-    assert partner.background, "it does not keep people waiting"
-    partner.close()

@@ -22,11 +22,11 @@ _TEXT = re.compile(r'"text": ("(?:[^"\\]|\\.)*")')
 
 
 class Oracle:
-    """Builds what is meant, and asks about colours; `wrong` requests get another block."""
+    """Builds what is meant, and asks about colours; the first `wrong` requests get the reply `odd`."""
 
-    def __init__(self, wrong: int = 0) -> None:
+    def __init__(self, wrong: int = 0, odd: str = "place red at 5 5 9") -> None:
         self.rounds = list(check._requests(COUNT, 0))
-        self.wrong = wrong
+        self.wrong, self.odd = wrong, odd
 
     def __call__(self, messages: list[dict[str, Any]]) -> str:
         said = [json.loads(text) for text in _TEXT.findall(messages[1]["content"])]
@@ -36,7 +36,7 @@ class Oracle:
             if (one.text or one.before[-1].text) in said[-3:]
         )
         if number < self.wrong:
-            return "place red at 5 5 9"
+            return self.odd
         if asked.ask == "needed" and said[-1] != asked.answer:
             return "say Which colour?"
         return order_text(edits_of(asked.start, asked.target))
@@ -57,17 +57,24 @@ def test_the_requests_are_the_same_each_time_and_some_lack_a_colour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "shares", "advice"),
-    [(0, [0.75, 0.25, 0, 0], "good enough as a builder"), (4, [0.375, 0.125, 0.5, 0], "do not use it")],
+    ("oracle", "shares", "advice"),
+    [
+        (Oracle(), [0.75, 0.25, 0, 0, 0], "good enough as a builder"),
+        (Oracle(4, "Hm."), [0.375, 0.125, 0, 0, 0.5], "use it as a reader"),
+        (Oracle(4), [0.375, 0.125, 0.5, 0, 0], "do not use it"),
+    ],
 )
-def test_a_builder_is_advised_by_what_it_builds(wrong: int, shares: list[float], advice: str) -> None:
-    with llm_server(Oracle(wrong)) as server:
+def test_a_builder_is_advised_by_what_it_builds(oracle: Oracle, shares: list[float], advice: str) -> None:
+    with llm_server(oracle) as server:
         checked = check.check_model(settings_for(server.url), count=COUNT)
     assert list(checked.shares["the model"].values()) == shares
     assert checked.shares["the grammar"]["asked"] == 0.25
     assert all(sum(row.values()) == 1 for row in checked.shares.values())
     assert advice in checked.advice
-    assert checked.stats.requests == COUNT + COUNT * shares[1]
+    reader = checked.shares["as a reader"]
+    assert reader["unread"] == 0
+    assert reader["right"] >= shares[0]
+    assert checked.stats.requests == COUNT + COUNT * (shares[1] + 3 * shares[4])
 
 
 def test_an_architect_is_advised_by_who_reads_it() -> None:
