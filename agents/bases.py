@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
-from iglu_marl import DataError, MissingExtraError
+from iglu_marl import ConfigError, DataError, MissingExtraError
 from iglu_marl.core.extras import extra, install_command
 from iglu_marl.core.files import made_folder, new_folder
 from iglu_marl.data.packs.cache import cache_folder
@@ -97,6 +97,9 @@ class SentenceEncoder:
         name: see `pretrained`.
         device: of the encoder.
 
+    Raises:
+        ConfigError: if there is no such encoder or device.
+
     """
 
     def __init__(self, name: str = "minilm", device: str = "cpu") -> None:
@@ -104,8 +107,12 @@ class SentenceEncoder:
             from transformers import AutoModel, AutoTokenizer
 
         folder = pretrained(name)
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        self._model: Any = AutoModel.from_pretrained(folder).to(device).eval()
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+            self._model: Any = AutoModel.from_pretrained(folder).to(device).eval()
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise ConfigError(f"no encoder {name!r:.200} on {device!r:.80}: {reason:.300}") from error
         self._known: dict[str, npt.NDArray[np.float32]] = {}
         self.size = int(self._model.config.hidden_size)
 

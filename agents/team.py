@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
-from iglu_marl import AgentError, DialogueError, Pose, Role, Task
+from iglu_marl import AgentError, ConfigError, DialogueError, Pose, Role, Task
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.decomposition import decompose
 from iglu_marl.agents.scripted.dialogue_tracker import (
@@ -38,7 +38,7 @@ from iglu_marl.core.grid import (
     index_of,
 )
 from iglu_marl.core.observed import observed_grid
-from iglu_marl.game.knowledge import SIDES, lines_of_sight
+from iglu_marl.game.knowledge import SIDES, SIDES_SHAPE, lines_of_sight
 from iglu_marl.game.seats import unwrap_game
 from iglu_marl.language import Context, DialogueAct, Failure, Instruction, outcomes, parse, render, say
 from iglu_marl.planning.feasibility import used_up
@@ -114,6 +114,10 @@ def largest_build(views: Views) -> Grid:
     """
     filled, colors = np.ones((9, 11, 11), bool), np.zeros((9, 11, 11), np.int8)
     for side, view in views.items():
+        if side not in SIDES or view.shape != SIDES_SHAPE[1:]:
+            raise ConfigError(
+                f"the view from {side!r:.80} is {view.shape}, expected [9, 11] from {', '.join(SIDES)}"
+            )
         lines_of_sight(filled, side)[view == 0] = False
     odd = filled.copy()
     while odd.any():
@@ -346,10 +350,12 @@ def divide(edits: list[tuple[Cell, int]], able: list[set[int]]) -> dict[Cell, in
 
     edits: cells and their new colors (0: air). able: the colors that each builder holds.
     """
+    if not able:
+        raise ConfigError("able is empty, expected the colors of at least one builder")
     if not edits:
         return {}
-    cells = np.array([cell for cell, _ in edits])
-    axis = 0 if np.ptp(cells[:, 0]) >= np.ptp(cells[:, 2]) else 2
+    spans = [max(line) - min(line) for line in zip(*(cell for cell, _ in edits), strict=True)]
+    axis = 0 if spans[0] >= spans[2] else 2
     loads, quota, owner = [0] * len(able), len(edits) / len(able), {}
     scarce = {color: sum(color in held for held in able) for color in range(1, 7)}
     ranked = sorted(edits, key=lambda edit: (edit[0][axis], edit[0][2 - axis], edit[0][1]))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +39,7 @@ from iglu_marl.commands.export import export
 from iglu_marl.commands.llm import check_model, export_prompts, report_models, run_benchmark
 from iglu_marl.commands.new import new
 from iglu_marl.commands.options import in_options
-from iglu_marl.commands.output import printable
+from iglu_marl.commands.output import Terminated, exit_code, printable
 from iglu_marl.commands.play import play
 from iglu_marl.commands.predict import predict
 from iglu_marl.commands.questions import questions
@@ -144,6 +145,8 @@ def _with_option_names(command: Callable[..., Any]) -> Callable[..., Any]:
         except IgluMarlError as error:
             error.args = (in_options(str(error), command), *error.args[1:])
             raise
+        except KeyboardInterrupt as stop:
+            raise typer.Exit(exit_code(stop)) from None
 
     return run
 
@@ -220,8 +223,13 @@ _add_group(
 )
 
 
+def _terminate(*_: object) -> None:
+    raise Terminated
+
+
 def main() -> None:
-    """Entry point of the command."""
+    """Entry point of the command. SIGTERM ends it as Ctrl+C does: temporary files and processes go."""
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
         try:
             app()
@@ -230,8 +238,8 @@ def main() -> None:
     except IgluMarlError as error:
         typer.secho(f"Error: {printable(error)}", fg=typer.colors.RED, err=True)
         sys.exit(2)
-    except KeyboardInterrupt:  # before a command began
-        sys.exit(130)
+    except KeyboardInterrupt as stop:  # before a command began
+        sys.exit(exit_code(stop))
     except OSError as error:
         if error.filename is not None:
             raise
@@ -239,6 +247,8 @@ def main() -> None:
         reason = f"Error: the output cannot be written: {error_reason(error)}"
         typer.secho(reason, fg=typer.colors.RED, err=True)
         sys.exit(1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
-from typer import Exit
 
 from iglu_marl.core.text import strip_control
 from iglu_marl.data.progress import progress_bar as shared_bar
@@ -70,25 +69,23 @@ def score(value: float, digits: int = 3) -> str:
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
-class _Terminated(KeyboardInterrupt):
+class Terminated(KeyboardInterrupt):
     """SIGTERM was received."""
 
 
-def _terminate(*_: object) -> None:
-    raise _Terminated
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """Return the exit code after Ctrl+C or SIGTERM, 130 or 143 as in shells."""
+    return 128 + (signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT)
 
 
 @contextlib.contextmanager
 def stoppable(kept: Callable[[], str]) -> Iterator[None]:
-    """Report what is kept after Ctrl+C or SIGTERM, and exit with 130 or 143 as shells do."""
-    before = signal.signal(signal.SIGTERM, _terminate)
+    """Report what is kept after Ctrl+C or SIGTERM."""
     try:
         yield
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt:
         text_console(stderr=True).print(f"Stopped. {kept()}")
-        raise Exit(128 + (signal.SIGTERM if isinstance(stop, _Terminated) else signal.SIGINT)) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        raise
 
 
 def progress_bar(as_json: bool, console: Console | None = None) -> Progress:

@@ -336,8 +336,14 @@ def clustered(
 
     clusters: the cluster of each entry; entries of a cluster are drawn together. options: those of `bootstrap`.
     """
+    entries = list(numerators), list(denominators), list(clusters)
+    if len({len(values) for values in entries}) > 1:
+        raise ConfigError(
+            f"there are {len(entries[0])} numerators, {len(entries[1])} denominators and {len(entries[2])} clusters, "
+            "expected as many of each"
+        )
     sums: dict[str, list[float]] = {}
-    for above, below, cluster in zip(numerators, denominators, clusters, strict=True):
+    for above, below, cluster in zip(*entries, strict=True):
         total = sums.setdefault(cluster, [0.0, 0.0])
         total[0] += above
         total[1] += below

@@ -19,7 +19,7 @@ from requirements import ROOT
 from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, IgluMarlError, __version__
-from iglu_marl.cli import PANELS, app
+from iglu_marl.cli import PANELS, app, main
 
 HEAVY = (
     "numba",
@@ -259,6 +259,7 @@ def test_a_stopped_command_says_what_is_kept(
     number: signal.Signals,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     before = signal.getsignal(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
@@ -268,10 +269,13 @@ def test_a_stopped_command_says_what_is_kept(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(function, stopped)
-    done = CliRunner().invoke(app, words.split())
-    assert done.exit_code == 128 + number
-    assert "Stopped. " in done.output
-    assert said in done.output
+    monkeypatch.setattr(sys, "argv", ["iglu-marl", *words.split()])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 128 + number
+    output = capsys.readouterr().err
+    assert "Stopped. " in output
+    assert said in output
     assert signal.getsignal(signal.SIGTERM) is before
 
 

@@ -1,18 +1,21 @@
-"""The lowest versions that pyproject.toml allows, of every extra, on the oldest and a newest Python.
+"""The lowest and the newest versions that pyproject.toml allows, on the oldest and a newer Python.
 
-Each extra is resolved from wheels. The core with `data` and `web` is installed in an environment of its own, where the
-hashes of trajectories are compared and a game is played. pip-audit looks for known holes in each list of versions; it
-needs a network, and without one the figures say that it was not asked. Needs uv (`make trust` installs both).
+The lowest versions of each extra are resolved from wheels. The core with `data` and `web` is installed in an
+environment of its own, in both: the hashes of trajectories are compared and games are played, also without the modules
+of POSIX (tests/without_posix.py). pip-audit looks for known holes in each list of lowest versions. The figures say
+which interpreters are missing, and which lists no advisory service knows. Needs uv (`make trust` installs both).
 The amount is the number of extras.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from trust.driver import ROOT, Broken, Figures, main
@@ -23,116 +26,120 @@ else:
     import tomli as tomllib
 
 PYTHONS = ("3.10", "3.13")
+LOWEST, NEWEST = "lowest-direct", "highest"
 INSTALLED = ("data", "web")
 QUICK, FULL = 2, 100
 RESOLVE_S, INSTALL_S = 120, 900
-PLAYED = "import iglu_marl.cli; iglu_marl.cli.app(['demo', '--output', 'demo'])"
 
 
 def tool(name: str) -> str:
     """Return the path of a tool, in the environment of `make trust` or on the path."""
     own = ROOT / ".venv-trust" / "bin" / name
-    found = str(own) if own.exists() else shutil.which(name)
-    if found is None:
+    path = str(own) if own.exists() else shutil.which(name)
+    if path is None:
         raise Broken(f"{name} is not installed: `make trust` does it, or pip install {name}")
-    return found
+    return path
 
 
-def run(*words: str | Path, limit_s: float, cwd: Path = ROOT) -> str:
-    """Run a command; return why it failed, "" if it did not."""
+def run(*words: str | Path, limit_s: float, cwd: Path = ROOT) -> tuple[str, str]:
+    """Run a command; return its output and why it failed, "" if it did not."""
     environment = {
         key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
     }
+    command = list(map(str, words))
     try:
         done = subprocess.run(
-            list(map(str, words)),
-            cwd=cwd,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-            check=False,
+            command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=limit_s, check=False
         )
     except subprocess.TimeoutExpired:
-        return f"no end in {limit_s:.0f} s"
-    return "" if done.returncode == 0 else (done.stderr or done.stdout)[-1500:]
+        return "", f"no end in {limit_s:.0f} s"
+    return done.stdout, "" if done.returncode == 0 else (done.stderr or done.stdout)[-1500:]
 
 
-def interpreter(python: str) -> str:
-    """Return an interpreter of pyenv, or else the version, for uv to find."""
+def interpreter(python: str) -> str | None:
+    """Return an interpreter of pyenv, or one that uv has or can get; None if there is none."""
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
-    return next((str(path) for path in sorted(versions.glob(f"{python}.*/bin/python"))), python)
+    own = next((str(path) for path in sorted(versions.glob(f"{python}.*/bin/python"))), None)
+    return own or run(tool("uv"), "python", "find", python, limit_s=60)[0].strip() or None
 
 
-def resolve(extras: tuple[str, ...], python: str, lock: Path) -> str:
-    """Write the lowest versions; return why there are none."""
+def resolve(extras: tuple[str, ...], python: str, resolution: str, lock: Path) -> str:
+    """Write the versions; return why there are none."""
     chosen = [word for extra in extras for word in ("--extra", extra)]
-    low = ["--resolution", "lowest-direct", "--python-version", python]
-    low += [
+    how = ["--resolution", resolution, "--python-version", python]
+    wheels = [
         "--only-binary",
         ":all:",
         "--no-binary",
         "tinyscaler",
     ]  # SuperSuit needs that, which has no wheels
-    return run(
-        tool("uv"), "pip", "compile", "-q", *low, *chosen, "pyproject.toml", "-o", lock, limit_s=RESOLVE_S
-    )
+    compiled = (tool("uv"), "pip", "compile", "-q", *how, *wheels, *chosen, "pyproject.toml", "-o", lock)
+    return run(*compiled, limit_s=RESOLVE_S)[1]
 
 
 def smoke(lock: Path, python: str, folder: Path) -> str:
     """Install a list of versions and the package; return why the hashes differ or no game is played."""
-    uv, place = tool("uv"), folder / "venv"
+    uv, place, played = tool("uv"), folder / "venv", folder / "played"
     inside = place / "bin" / "python"
+    played.mkdir(exist_ok=True)
     steps: tuple[tuple[str | Path, ...], ...] = (
-        (uv, "venv", "-q", "--clear", "--python", interpreter(python), place),
+        (uv, "venv", "-q", "--clear", "--python", python, place),
         (uv, "pip", "install", "-q", "--python", inside, "-r", lock),
         (uv, "pip", "install", "-q", "--python", inside, "--no-deps", ROOT),
         (inside, "-I", ROOT / "tests" / "trajectories.py", "--check"),
-        (inside, "-I", "-c", PLAYED),
+        (inside, "-I", ROOT / "tests" / "without_posix.py", tempfile.mkdtemp(dir=folder), "--traces"),
     )
-    return next(
-        (f"{step[1]}: {why}" for step in steps if (why := run(*step, limit_s=INSTALL_S, cwd=folder))), ""
+    faults = (
+        f"{step[1:4]}: {why}" for step in steps if (why := run(*step, limit_s=INSTALL_S, cwd=played)[1])
     )
+    return next(faults, "")
 
 
-def audit(lock: Path) -> str:
-    """Return what pip-audit says of a list of versions: "clean", "not asked: …", or the holes."""
-    why = run(
-        tool("pip-audit"), "--disable-pip", "--no-deps", "--progress-spinner=off", "-r", lock, limit_s=60
-    )
-    if not why:
-        return "clean"
-    lines = why.strip().splitlines()
-    return f"not asked: {lines[-1]:.120}" if "Error" in lines[-1] or "no end" in why else why
+def audit(lock: Path) -> tuple[str, str]:
+    """Return what pip-audit did with a list of versions, and the holes that it knows."""
+    asked = ("--disable-pip", "--no-deps", "--progress-spinner=off", "--format=json", "-r", lock)
+    output, why = run(tool("pip-audit"), *asked, limit_s=60)
+    try:
+        entries = json.loads(output)["dependencies"]
+    except ValueError:
+        return f"not audited: {(why.strip().splitlines() or ['no answer'])[-1]:.120}", ""
+    holes = [f"{entry['name']}: {hole['id']}" for entry in entries for hole in entry.get("vulns", ())]
+    unknown = sum("skip_reason" in entry for entry in entries)
+    return "not audited: unknown to the service" if unknown else "audited", ", ".join(holes)
 
 
 def drive(amount: int, seed: int) -> Figures:
     """Resolve `amount` extras on each Python, and try the core."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = list(project["optional-dependencies"])[:amount]
-    figures: Figures = {"resolved": 0, "smoke tests": 0, "audits": {}}
-    faults = {}
+    audits: Counter[str] = Counter()
+    smoked: dict[str, str] = {}
+    resolved, faults = 0, {}
     for python in PYTHONS:
+        path = interpreter(python)
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
-            for chosen in [INSTALLED, *((extra,) for extra in extras)]:
-                name, lock = f"{python} {','.join(chosen)}", folder / f"{chosen[0]}-{len(chosen)}.txt"
-                if why := resolve(chosen, python, lock):
+            rows = [(INSTALLED, LOWEST), (INSTALLED, NEWEST), *(((extra,), LOWEST) for extra in extras)]
+            for chosen, resolution in rows:
+                name = f"{python} {','.join(chosen)} {resolution}"
+                lock = folder / f"{name.replace(' ', '-')}.txt"
+                if why := resolve(chosen, python, resolution, lock):
                     faults[name] = why
                     continue
-                figures["resolved"] += 1
-                found = audit(lock)
-                figures["audits"].setdefault(found, []).append(name)
-                if found != "clean" and not found.startswith("not asked"):
-                    faults[f"{name}, known holes"] = found
-                if chosen == INSTALLED:
-                    if why := smoke(lock, python, folder):
-                        faults[f"{name}, smoke test"] = why
-                    figures["smoke tests"] += not why
-    figures["audits"] = {found: len(names) for found, names in figures["audits"].items()}
+                resolved += 1
+                if resolution == LOWEST:
+                    answer, holes = audit(lock)
+                    audits[answer] += 1
+                    faults |= {f"{name}, known holes": holes} if holes else {}
+                if chosen == INSTALLED and path is None:
+                    smoked[name] = "not run: there is no such interpreter"
+                elif chosen == INSTALLED:
+                    why = smoke(lock, str(path), folder)
+                    smoked[name] = why or "holds"
+                    faults |= {f"{name}, smoke test": why} if why else {}
     if faults:
         raise Broken("\n".join(f"{name}: {why}" for name, why in faults.items()))
-    return figures
+    return {"resolved": resolved, "smoke tests": smoked, "audits": audits}
 
 
 if __name__ == "__main__":

@@ -186,7 +186,10 @@ def drive(amount: int, seed: int) -> Figures:
     """Call all names in turn for `amount` seconds. The process is confined to a new folder from then on."""
     folder = Path(tempfile.mkdtemp(prefix="names-"))
     os.environ.update(
-        IGLU_MARL_OFFLINE="1", IGLU_MARL_CACHE=str(folder / "cache"), IGLU_DATA_PATH=str(folder)
+        IGLU_MARL_OFFLINE="1",
+        HF_HUB_OFFLINE="1",
+        IGLU_MARL_CACHE=str(folder / "cache"),
+        IGLU_DATA_PATH=str(folder),
     )
     with contextlib.suppress(ImportError):
         importlib.import_module("torch")  # under a limit of memory, its import may block

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import usable_path
 from iglu_marl.core.parsing import BROKEN, PlaceholderError, check_placeholder, too_large
 from iglu_marl.core.text import fix_surrogates
 from iglu_marl.data.report import Report, Skipped, SkipReason
@@ -295,7 +296,7 @@ def open_pack(path: str | os.PathLike[str]) -> Pack:
         DataError: if it does not exist, is not an archive, or is truncated.
 
     """
-    place = Path(os.path.abspath(Path(path).expanduser()))
+    place = Path(os.path.abspath(usable_path(Path(path).expanduser(), named=False)))
     expected = "expected a zip archive or a folder with data"
     try:
         mode = place.stat().st_mode
