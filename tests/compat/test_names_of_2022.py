@@ -261,6 +261,8 @@ def test_a_session_that_asks_for_its_end(tmp_path: Path) -> None:
     session.full, session.next = True, -1
     assert (session.sample().target_size, session.full_structure.sum()) == (2, 6)
     assert session.set_task_obj(tasks.DUMMY_TASK) is session.current
+    with pytest.raises(AttributeError, match="progressive"):  # the sessions of now keep theirs
+        session.progressive = not session.progressive
     stock, empty = RandomTasks(max_cache=2), RandomTasks()
     stock.dump(tmp_path / "tasks.npz")
     empty.load(tmp_path / "tasks.npz")  # of an instance, as in the tool
