@@ -18,7 +18,6 @@ from iglu_marl.compat.gym.spaces import Discrete
 from iglu_marl.compat.iglu.tasks import CustomTasks, RandomTasks, Task, TaskSet
 from iglu_marl.data.packs.store import MissingPackError, find_pack
 
-IDLE = dict.fromkeys(("forward", "back", "left", "right", "jump", "attack", "use", "hotbar"), 0)
 TWO = [(0, -1, -1, 3), (0, -1, 0, 3)]
 
 
