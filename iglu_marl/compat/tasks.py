@@ -283,6 +283,8 @@ class Subtasks(Tasks):
 
     session_id = task_id
     full_structure: Any = property(lambda self: self[-1].target_grid)
+    progressive: Any = property(lambda self: self.session.progressive)
+    invariant: Any = property(lambda self: self.session.invariant)
     task_start: Any = property(lambda self: self.task_goal - 1)
     current: Any = property(lambda self: self._current or self.set_task(self.task_goal))
     _current: Task | None = None

@@ -18,7 +18,6 @@ from iglu_marl.compat.gym.spaces import Discrete
 from iglu_marl.compat.iglu.tasks import CustomTasks, RandomTasks, Task, TaskSet
 from iglu_marl.data.packs.store import MissingPackError, find_pack
 
-IDLE = dict.fromkeys(("forward", "back", "left", "right", "jump", "attack", "use", "hotbar"), 0)
 TWO = [(0, -1, -1, 3), (0, -1, 0, 3)]
 
 
@@ -261,6 +260,8 @@ def test_a_session_that_asks_for_its_end(tmp_path: Path) -> None:
     session.full, session.next = True, -1
     assert (session.sample().target_size, session.full_structure.sum()) == (2, 6)
     assert session.set_task_obj(tasks.DUMMY_TASK) is session.current
+    with pytest.raises(AttributeError, match="progressive"):  # the sessions of now keep theirs
+        session.progressive = not session.progressive
     stock, empty = RandomTasks(max_cache=2), RandomTasks()
     stock.dump(tmp_path / "tasks.npz")
     empty.load(tmp_path / "tasks.npz")  # of an instance, as in the tool
