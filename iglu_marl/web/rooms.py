@@ -649,11 +649,8 @@ class Rooms:
             check_option("the task", task, options.tasks)
         chosen = secrets.choice(tuple(options.tasks)) if task is None else task
         builders = [seat.agent for seat in seats if role_of(seat.player) == Role.BUILDER]
-        game = game_for(
-            chosen if isinstance(chosen, Task) else options.tasks[chosen],
-            None if None in builders else builders[0],
-            options,
-        )
+        structure = chosen if isinstance(chosen, Task) else options.tasks[chosen]
+        game = game_for(structure, None if None in builders else builders[0], options)
         room = Room(secrets.token_hex(6), game, seats, options, self._thinking)
         room.origin = origin
         self.rooms[room.name] = room  # at once, because it counts towards the limits

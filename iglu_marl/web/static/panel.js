@@ -62,11 +62,14 @@ function partnerName() {
   return state.status.here[other] ? "a person" : "";
 }
 
+/** "the builder", or in a team "builder 0". */
+const theOne = (player) => (state.team ? called(player) : `the ${called(player)}`);
+
 export function showPlayers() {
   const partner = partnerName(), who = $("who");
   who.textContent = state.team ? state.team.roster : partner && `with ${partner}`;
   who.title = who.textContent;
-  $("me").textContent = state.team ? state.team.me : `You are the ${called(state.facts.player)}`;
+  $("me").textContent = `You are ${theOne(state.facts.player)}`;
   showLinks();
 }
 
@@ -172,7 +175,7 @@ export function showVeil() {
   if (paused) { veil("The game waits", "It was paused, and continues soon."); return; }
   if (stands === "waiting" && open.length) { showInvitations(open); return; }
   const away = Object.keys(here).filter((player) => !here[player] && player !== state.facts.player);
-  const heading = away.length === 1 ? `The ${called(away[0])} is away` : "The game waits";
+  const heading = away.length === 1 ? `${title(theOne(away[0]))} is away` : "The game waits";
   const names = state.team?.away(away.map(called)) || "";
   veil(heading, names + `It continues when everybody is there, or ends in ${Math.round(patience)} seconds.`);
 }
@@ -194,7 +197,7 @@ function showInvitations(open) {
     const name = make("b", {textContent: title(called(player))});
     return [make("label", {className: "invited"}, name, field, button)];
   });
-  const alone = [`Waiting for the ${called(open[0][0])}`, "Send this link to the person you want to play with:"];
+  const alone = [`Waiting for ${theOne(open[0][0])}`, "Send this link to the person you want to play with:"];
   veil(...(open.length > 1 ? state.team.waiting : alone), false, ...links);
 }
 

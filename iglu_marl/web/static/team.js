@@ -23,7 +23,6 @@ export class Team {
     this.listeners = hearers && hearers.filter((one) => one !== player).map((one) => title(speakers[one]));
   }
 
-  get me() { return `You are ${this.facts.speakers[this.facts.player]}`; }
   get roster() {
     const {player, agents, speakers} = this.facts, others = Object.entries(speakers).filter(([one]) => one !== player);
     const names = others.map(([one, name]) => agents[one] ? `${title(name)} (agent)` : title(name)).join(", ");
@@ -35,7 +34,8 @@ export class Team {
     return this.knows ? `Your part of the plan: ${parts}` : "You do not see the plan";
   }
   get help() {
-    return `${this.me}, ${this.roster}. ${this.all ? "You see the plan" : this.plan}. Talk to each other: nobody may know everything.`;
+    const me = this.facts.speakers[this.facts.player];
+    return `You are ${me}, ${this.roster}. ${this.all ? "You see the plan" : this.plan}. Talk to each other: nobody may know everything.`;
   }
   get waits() { return Object.values(this.facts.speakers).includes("builder") ? "The builder waits" : "The builders wait"; }
   get ended() { return "You have ended your turn."; }
