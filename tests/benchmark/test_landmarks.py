@@ -10,8 +10,16 @@ import pytest
 
 from iglu_marl import Pose, Role
 from iglu_marl.benchmark import find, run
-from iglu_marl.benchmark.landmarks import ChangedByColor, PlacedBeside, ShapesBeside
-from iglu_marl.benchmark.splits import GROUND, Content, HeldOut, PlacedBlocks, Spawned, some_of
+from iglu_marl.benchmark.contents import (
+    GROUND,
+    ChangedByColor,
+    Content,
+    PlacedBeside,
+    PlacedBlocks,
+    ShapesBeside,
+    Spawned,
+)
+from iglu_marl.benchmark.splits import HeldOut, some_of
 from iglu_marl.core.actions import Action
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.grid import ZONE_SHAPE, index_of
@@ -119,7 +127,7 @@ def test_a_walker_who_sees_nothing_needs_a_place_on_the_map() -> None:
     shares = {}
     for name, chosen in (("on the map", on_the_map), ("landmarks", level)):
         chosen = dataclasses.replace(chosen, game={"chat": "text"}, max_steps=250)
-        found = run(chosen, [Feeler], seeds=[0], episodes=GAMES, controls=False)
+        found = run(chosen, [Feeler], episodes=GAMES, controls=False)
         shares[name] = float(np.mean(found.scores("success")))
     assert shares["on the map"] >= 0.6  # the test has power
     assert shares["landmarks"] <= 0.05

@@ -14,17 +14,19 @@ from requirements import shared_folder
 from iglu_marl import ConfigError, DataError, Pose, Task
 from iglu_marl.benchmark import Level, find, levels, make
 from iglu_marl.benchmark.catalog import FAMILIES
-from iglu_marl.benchmark.splits import (
+from iglu_marl.benchmark.contents import (
     AROUND,
     GROUND,
     MOST_LISTED,
-    SPLITS,
-    HeldOut,
     PinnedInstructions,
     PlacedBlocks,
     Spawned,
-    SplitName,
     Turned,
+)
+from iglu_marl.benchmark.splits import (
+    SPLITS,
+    HeldOut,
+    SplitName,
     content_key,
     in_split,
     others,
@@ -148,9 +150,10 @@ def test_levels_keep_their_tasks(name: str) -> None:
 
 
 def test_tasks_are_listed_up_to_a_number() -> None:
-    listed = PlacedBlocks(GROUND[: MOST_LISTED // 60], wordings=10)
-    assert len(listed.all() or ()) == len(listed.cells) * 6 * 10
-    assert dataclasses.replace(listed, wordings=11).all() is None
+    listed = PlacedBlocks(GROUND[: MOST_LISTED // 6])
+    assert len(listed.all() or ()) == len(listed.cells) * 6
+    assert PlacedBlocks(GROUND[: MOST_LISTED // 6 + 1]).all() is None
+    assert dataclasses.replace(listed, wordings=2).all() is None
 
 
 def test_rules_hold_out_what_they_say() -> None:
@@ -275,7 +278,7 @@ def shown_alone(env: Any, actions: Any) -> list[tuple[Any, Any]]:
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(
     "level",
-    [level for level in levels() if level.name != HUMAN and not level.is_team],
+    [level for level in levels() if level.name != HUMAN and level.family != "team"],
     ids=lambda level: level.name,
 )
 def test_every_level_shows_what_it_lists_and_nothing_else(level: Level, split: SplitName) -> None:
