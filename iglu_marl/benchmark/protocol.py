@@ -296,19 +296,18 @@ class Repeating(Resting):
     """An agent that repeats recorded actions."""
 
     def __init__(self, actions: Sequence[Any]) -> None:
-        self.actions, self.next = [from_json(action) for action in actions], 0
+        self.left = [from_json(action) for action in reversed(actions)]
 
     @property
     def idle(self) -> bool:  # type: ignore[override]
         """Whether at most one action is left, after which a game that stood still ends."""
-        return self.next >= len(self.actions) - 1
+        return len(self.left) <= 1
 
     def act(self, observation: Any) -> Any:
         """Return the next action. Raises `DataError` after the last one."""
-        if self.next == len(self.actions):
-            raise DataError(f"the game goes on after its {self.next} recorded actions")
-        self.next += 1
-        return self.actions[self.next - 1]
+        if not self.left:
+            raise DataError("the game goes on after its recorded actions")
+        return self.left.pop()
 
 
 def verify(path: str | os.PathLike[str], watch: Mapping[int, Callable[[Any], None]] = {}) -> int:
@@ -340,11 +339,9 @@ def verify(path: str | os.PathLike[str], watch: Mapping[int, Callable[[Any], Non
         if row != expected:
             raise DataError(f"{path}, episode {row.seed} of run {row.run} is {row}, expected {expected}")
     for run, played in zip(result.runs, runs, strict=True):
-        for control, share in played.controls.items():
-            if abs(run.controls[control] - share) > 1e-9:
-                raise DataError(
-                    f"{path}, run {run.seed}: {control} is {run.controls[control]}, expected {share}"
-                )
+        shares = {name: run.controls[name] for name in played.controls}
+        if any(abs(share - played.controls[name]) > 1e-9 for name, share in shares.items()):
+            raise DataError(f"{path}, run {run.seed}: controls are {shares}, expected {played.controls}")
     if (digest := digest_of(game.task for own in games for game in own)) != result.tasks:
         raise DataError(f"{path}: tasks is {result.tasks}, expected {digest}")
     return len(lines)
