@@ -19,7 +19,7 @@ from iglu_marl.benchmark.results import Result, improvement, read_result
 from iglu_marl.benchmark.strangers import CHANCE, GAMES, ideal_curve, kind_of
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import json_ready, made_folder, write_text
-from iglu_marl.core.tables import Code, Markup, Table, html_table, markdown_table, tables_as
+from iglu_marl.core.tables import Code, Markup, Table, csv_text, html_table, markdown_table
 from iglu_marl.evaluation.metrics import Interval
 
 
@@ -176,10 +176,11 @@ def curve(result: Result) -> list[tuple[float, float]]:
 
 def write(results: Sequence[Result], folder: str | os.PathLike[str]) -> list[Path]:
     """Write benchmark.md, benchmark.csv and a plot per level with curves; return the paths."""
-    place = made_folder(folder)
+    place, rows = made_folder(folder), entries(results)
+    numbers = [list(row) for row in rows[:1]] + [list(row.values()) for row in rows]
     paths = [
         write_text(place / "benchmark.md", markdown(results)),
-        write_text(place / "benchmark.csv", tables_as("csv", [result_table(results)])),
+        write_text(place / "benchmark.csv", csv_text(numbers)),
     ]
     for name in dict.fromkeys(result.level for result in results):
         if drawing := curves_svg([result for result in results if result.level == name]):
