@@ -1,19 +1,15 @@
-"""What studies of games and instructions share: options, workers with a progress bar, tables of figures."""
+"""What studies of games and instructions share: options, and tables of figures."""
 
 from __future__ import annotations
 
 import argparse
 import functools
-import multiprocessing
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from iglu_marl import IgluMarlError
@@ -55,18 +51,6 @@ def run_options(command: Callable[..., bool | None]) -> None:
 def progress_console(args: argparse.Namespace) -> Console:
     """Return the console for progress bars; quiet for programs that read JSON."""
     return Console(stderr=True, quiet=args.json and not sys.stderr.isatty())
-
-
-def run_all(
-    work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], processes: int, title: str, console: Console
-) -> list[Any]:
-    """Return `work(*job)` for each job, in order."""
-    with ExitStack() as stack:
-        results = map(work, *zip(*jobs, strict=True))
-        if processes > 1:
-            pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
-            results = stack.enter_context(pool).map(work, *zip(*jobs, strict=True))
-        return list(track(results, title, len(jobs), console=console, transient=True))
 
 
 def figures_table(columns: Mapping[str, Mapping[str, Any]], title: str = "") -> Table:

@@ -1,109 +1,81 @@
 """How often the scripted pair completes its tasks: `python -m benchmarks.pairs --controls walking`.
 
 The builder does not see the target. The architect describes single blocks, or shapes with `--level shapes`; the table
-then has the share of utterances that shapes save. If the pair fails, the planner is asked whether the structure is
-impossible.
+then has the share of utterances that shapes save. The games are those of `iglu_marl.evaluate`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
+import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-import iglu_marl
-from benchmarks.harness import figures_table, make_parser, progress_console, run_all, run_command
-from iglu_marl import Role, Task
-from iglu_marl.agents import ScriptedArchitect, agents_for
-from iglu_marl.agents.scripted.state_tracker import PLANNED_AS
+from benchmarks.harness import figures_table, make_parser, run_command
+from iglu_marl import Task, evaluate
+from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.core.controls import CONTROLS
-from iglu_marl.data import MultiturnDataset, tasks_from_folder
-from iglu_marl.planning import plan
-from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
+from iglu_marl.data import tasks_from_folder
+from iglu_marl.evaluation import ImpossibleWarning, tasks_of
 
 VERDICTS = ("built", "impossible", "unresolved")
-_SIGHTS = ("dialog", "inventory", "pose", "grid")
-
-
 ADVERSARIAL = Path(__file__).with_name("adversarial.jsonl")
 """A hundred structures that are awkward to build, each with what stands at the start."""
-RANDOM: dict[str, Any] = {"max_blocks": 8, "height_levels": 3, "num_colors": 6}
-SOURCES = "random, adversarial, bundled, or a file of structures or turns"
 
 
-def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
-    """Return the tasks of a source.
-
-    "random": up to 8 blocks, 3 layers, 6 colours. "adversarial": those of `ADVERSARIAL`. "bundled", or a file of
-    structures. The zip or folder of the IGLU multi-turn data: every turn is a task, and `count` of them are sampled.
-    """
-    rng = np.random.default_rng(seed)
-    if source == "random":
-        made = RandomTasks(**RANDOM)
-        return [made.sample(rng).replace(task_id=f"random-{number}") for number in range(count or 200)]
-    if source == "adversarial":
-        return list(tasks_from_folder(ADVERSARIAL))[:count]
-    if source == "bundled" or source.endswith(".json"):
-        found = list(BundledTasks(mode="structures") if source == "bundled" else StructureTasks(source))
-        return found[:count]
-    sessions = [own for group in MultiturnDataset(path=source, dialogs=False).tasks.values() for own in group]
-    turns = [own[turn] for own in sessions for turn in range(len(own))]
-    turns = [task for task in turns if not task.is_complete_at_start]
-    chosen = rng.permutation(len(turns))[:count]
-    return [turns[number].replace(task_id=f"{turns[number].task_id}#{number}") for number in sorted(chosen)]
-
-
-def play_one(task: Task, options: dict[str, Any], builder: str, seed: int) -> dict[str, Any]:
-    options = dict(options)
-    speech = {"level": options.pop("level", "blocks"), "references": options.pop("references", "none")}
-    options = {"max_steps": 60_000, **options}
-    env = iglu_marl.raw_env(tasks=task, builder_sees=_SIGHTS, max_turns=None, **options)
-    began = time.perf_counter()
-    pair = agents_for(env, builder=builder)
-    pair[Role.ARCHITECT] = ScriptedArchitect.for_env(env, **speech)
-    game = iglu_marl.play(env, pair, seed=seed)
-    spoken = sum(utterance.role is Role.ARCHITECT for utterance in game.dialogue)
-    edits = int(np.count_nonzero(task.start_grid != task.target_grid))
-    row = {
-        "task": task.task_id,
-        "blocks": game.target_blocks,
-        "verdict": "built" if game.completed else "unresolved",
-        "reason": "",
-        "intersection": game.intersection,
-        "steps": game.builder_steps,
-        "utterances": len(game.dialogue),
-        "instructions": spoken,
-        "edits": edits,
-        "seconds": round(time.perf_counter() - began, 2),
-    }
-    if not game.completed:
-        controls = PLANNED_AS[options["controls"]]
-        whole = plan((task.start_grid, iglu_marl.Pose()), task.target_grid, controls)
-        if whole.verdict == "impossible":
-            row["verdict"] = "impossible"
-        row["reason"] = (
-            whole.reason or f"the planner builds the whole in {len(whole)} steps, the pair does not"
+def play(
+    tasks: list[Task],
+    controls: str,
+    *,
+    builder: str = "scripted",
+    level: str = "blocks",
+    references: str = "none",
+    ask: bool = False,
+    seed: int = 0,
+    processes: int = 1,
+) -> list[dict[str, Any]]:
+    """Return a row for each task."""
+    architect = {"scripted": partial(ScriptedArchitect.for_env, level=level, references=references)}
+    config = {"max_steps": 60_000, "builder_can_ask": ask}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImpossibleWarning)
+        played = evaluate(
+            *(architect, builder, tasks),
+            controls=controls,
+            config=config,
+            seed=seed,
+            processes=processes,
+            baselines=False,
         )
-    return row
-
-
-def run(tasks: list[Task], args: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
-    options = {"controls": args.controls, "builder_can_ask": args.ask}
-    options |= {"level": args.level, "references": args.references}
-    jobs = [(task, options, args.builder, args.seed + i) for i, task in enumerate(tasks)]
-    return run_all(play_one, jobs, args.processes, f"{args.controls}, {args.tasks}", console)
+    return [
+        {
+            "task": row["task"],
+            "blocks": row["blocks"][2],
+            "verdict": "built" if row["completed"] else "impossible" if row["impossible"] else "unresolved",
+            "reason": row["impossible"],
+            "intersection": row["blocks"][0],
+            "utterances": len(row["dialogue"]),
+            "edits": row["changes"][2],
+            **{name: row[name] for name in ("steps", "instructions", "seconds")},
+        }
+        for row in played.rows
+    ]
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return counts by verdict, and medians over the completed games."""
+    """Return counts by verdict, medians over the completed games, and the mean share of instructions saved against one
+    per changed cell, over these games and those with a saving.
+    """
     verdicts = Counter(row["verdict"] for row in rows)
     built = [row for row in rows if row["verdict"] == "built"]
+    saved = [1 - row["instructions"] / row["edits"] for row in built if row["edits"]]
+    where = [share for share in saved if share > 0]
 
     def median(values: list[float]) -> float:
         return round(float(np.median(values)), 1) if values else 0.0
@@ -117,21 +89,10 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "median_utterances": median([row["utterances"] for row in built]),
         "instructions": sum(row["instructions"] for row in built),
         "edits": sum(row["edits"] for row in built),
-        **savings(built),
-        "seconds": round(sum(row["seconds"] for row in rows), 1),
-    }
-
-
-def savings(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the mean share of instructions saved against one per changed cell, over all games and those with a
-    saving.
-    """
-    saved = [1 - row["instructions"] / row["edits"] for row in rows if row["edits"]]
-    where = [share for share in saved if share > 0]
-    return {
         "mean_saved": round(float(np.mean(saved)), 4) if saved else 0.0,
         "games_with_shapes": len(where),
         "mean_saved_with_shapes": round(float(np.mean(where)), 4) if where else 0.0,
+        "seconds": round(sum(row["seconds"] for row in rows), 1),
     }
 
 
@@ -142,14 +103,14 @@ def show(rows: list[dict[str, Any]], console: Console, title: str) -> None:
         if row["verdict"] != "built":
             built = f"{row['intersection']} of {row['blocks']}"
             console.print(
-                f"{row['task']}: {row['verdict']} ({built} blocks, {row['steps']} steps): {row['reason']}"
+                f"{row['task']}: {row['verdict']} ({built} blocks, {row['steps']} steps) {row['reason']}"
             )
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = make_parser("pairs", __doc__)
     parser.add_argument("--controls", choices=CONTROLS, default="flying")
-    parser.add_argument("--tasks", default="random", help=SOURCES)
+    parser.add_argument("--tasks", default="random", help="adversarial, or a source as of `evaluate`")
     parser.add_argument("--count", type=int, help="number of tasks (default: 200 random ones, or all)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="take only every Nth")
     parser.add_argument("--processes", type=int, default=1)
@@ -164,8 +125,12 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     args = parse_arguments(arguments)
-    tasks = tasks_of(args.tasks, args.count, args.seed)[:: args.every]
-    rows = run(tasks, args, progress_console(args))
+    source = list(tasks_from_folder(ADVERSARIAL)) if args.tasks == "adversarial" else args.tasks
+    count = 200 if args.tasks == "random" and args.count is None else args.count
+    options = {
+        key: getattr(args, key) for key in ("builder", "level", "references", "ask", "seed", "processes")
+    }
+    rows = play(tasks_of(source, count=count, seed=args.seed)[:: args.every], args.controls, **options)
     if args.json:
         print(json.dumps({"settings": vars(args), "summary": summary(rows), "games": rows}))
     else:

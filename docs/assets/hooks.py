@@ -20,7 +20,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-from iglu_marl.benchmark.site import write_site
+from iglu_marl.benchmark.report import write_site
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.record import record
 from iglu_marl.commands.show import show

@@ -13,24 +13,24 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal
 
-from iglu_marl.benchmark.codes import kind_of
-from iglu_marl.benchmark.landmarks import ChangedByColor, PlacedBeside, ShapesBeside
-from iglu_marl.benchmark.splits import (
+from iglu_marl.benchmark.contents import (
     AROUND,
     GROUND,
+    ChangedByColor,
     Content,
-    HeldOut,
+    MirroredBlocks,
+    PartBlocks,
     PinnedInstructions,
+    PlacedBeside,
     PlacedBlocks,
     Shapes,
+    ShapesBeside,
     Spawned,
-    SplitName,
     Structures,
     Turned,
-    split_tasks,
 )
-from iglu_marl.benchmark.strangers import GAMES, Sitting, Sittings
-from iglu_marl.benchmark.team_contents import MirroredBlocks, PartBlocks
+from iglu_marl.benchmark.splits import HeldOut, SplitName, split_tasks
+from iglu_marl.benchmark.strangers import GAMES, Sitting, Sittings, kind_of
 from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError
@@ -56,7 +56,7 @@ FAMILIES = {
     "human": "a builder that gets what people wrote",
 }
 CONTROLS = ("muted", "scrambled", "forgetful", "blind", "unsighted", "alone", "cross-play")
-"""Names of the controls of agents, see `iglu_marl.benchmark.controls`."""
+"""Names of the controls of agents, see `iglu_marl.benchmark.games`."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,6 @@ class Level:
         return self.family in ("symbols", "team")
 
     @property
-    def is_team(self) -> bool:
-        """Whether a role has several agents, or none."""
-        return self.family == "team"
-
-    @property
     def is_repeated(self) -> bool:
         """Whether an episode is ten games with a stranger, see `iglu_marl.benchmark.strangers`."""
         return self.family == "strangers"
@@ -121,7 +116,7 @@ class Level:
     @property
     def agent_controls(self) -> tuple[str, ...]:
         """The controls that a result must have, one for each sense that the level claims; those of `CONTROLS`."""
-        if self.is_team:
+        if self.family == "team":
             return (*(("muted",) * bool(self.game.get("architects", 1))), "alone")
         if self.is_repeated:
             return ("muted", "scrambled", "forgetful")

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from iglu_marl.agents.scripted.decomposition import decompose
+from iglu_marl.benchmark.contents import draw
 from iglu_marl.benchmark.model_texts import (
     COLORS,
     ORDER,
@@ -25,7 +26,6 @@ from iglu_marl.benchmark.model_texts import (
     written_dialogues,
     written_requests,
 )
-from iglu_marl.benchmark.splits import draw
 from iglu_marl.core.dialogue import Utterance
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES, BlockGrid, Cell, blocks_to_grid, in_zone
 from iglu_marl.language import render

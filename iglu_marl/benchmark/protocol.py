@@ -13,12 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.registry import factory, seated
 from iglu_marl.benchmark import strangers
 from iglu_marl.benchmark.catalog import Level, find, make
-from iglu_marl.benchmark.controls import Resting, Scheduled, controlled, silenced
-from iglu_marl.benchmark.games import Judged, judged, learner, plays_itself, reference_env
+from iglu_marl.benchmark.games import (
+    Resting,
+    Scheduled,
+    controlled,
+    judged,
+    learner,
+    plays_itself,
+    reference_env,
+    silenced,
+)
 from iglu_marl.benchmark.results import (
     FILE_SCHEMA,
     SUPERVISION,
@@ -28,7 +35,7 @@ from iglu_marl.benchmark.results import (
     Run,
     read_result,
 )
-from iglu_marl.benchmark.splits import SplitName, content_digest, digest_of, others, some_of
+from iglu_marl.benchmark.splits import SplitName, content_digest, others, some_of
 from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
@@ -36,12 +43,13 @@ from iglu_marl.core.jobs import do_jobs, each, slices
 from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_errors
 from iglu_marl.core.schema import check
 from iglu_marl.core.versions import versions
+from iglu_marl.evaluation.selection import digest_of
 from iglu_marl.game.agent import Agent
 from iglu_marl.game.seats import players_of
 from iglu_marl.recording.values import from_json, player_of
 
 Curve = Sequence[tuple[int, float]]
-_Game = tuple[Judged, str]
+_Game = tuple[EpisodeRow, str]
 """Outcome of a game with its recorded line."""
 
 
@@ -52,7 +60,6 @@ def run(
     name: str = "agent",
     split: SplitName = "test",
     episodes: int = 200,
-    seeds: Sequence[int] = (),
     curves: Sequence[Curve] = (),
     budget: int = 0,
     supervision: Sequence[str] = (),
@@ -71,14 +78,13 @@ def run(
 
     Args:
         level: a level or its name.
-        agents: one entry per training seed: a builder, or (architect, builder); or a builder alone. Each is a name of
-            `iglu_marl.agents`, "module:attribute", a class with `for_env(env)`, or a function of the environment. That
-            environment has the level's spaces and settings and tasks of the training split; the games are played in
-            another one. With strangers, an agent is reset once a sitting.
+        agents: one entry per training seed 0, 1, …: a builder, or (architect, builder); or a builder alone. Each is a
+            name of `iglu_marl.agents`, "module:attribute", a class with `for_env(env)`, or a function of the
+            environment. That environment has the level's spaces and settings and tasks of the training split; the games
+            are played in another one. With strangers, an agent is reset once a sitting.
         name: name of the agent in tables.
         split: split of the tasks.
         episodes: games per run. Tasks of a smaller split are repeated.
-        seeds: seeds of the training runs, which determine what is held out of each; (): 0, 1, ….
         curves: for each run, [(environment steps, success rate)] during training.
         budget: environment steps of training.
         supervision: names of `results.SUPERVISION`, what the agents had; (): that of agents of this package, by name.
@@ -90,53 +96,46 @@ def run(
         progress: called with a line of text for each part of the games, and with the `Result.flags`.
 
     Raises:
-        ConfigError: if `agents`, `episodes`, `seeds` or `curves` do not fit together, or `record` has no `output`.
+        ConfigError: if `agents`, `episodes` or `curves` do not fit together, or `record` has no `output`.
         AgentError: if an entry of `agents` does not fit the level.
 
     """
     level = find(level)
     agents = agents if isinstance(agents, (list, tuple)) else [agents]
-    if episodes < 1 or not agents:
-        raise ConfigError(
-            f"there are {len(agents)} agents and {episodes} episodes, expected 1 or more of each"
-        )
-    if curves and len(curves) != len(agents):
-        raise ConfigError(f"there are {len(curves)} curves, expected one for each of {len(agents)} agents")
-    points: list[Any] = [[[int(steps), float(share)] for steps, share in curve] for curve in curves]
-    given = {"name": name, "command": command, "budget": int(budget), "supervision": list(supervision)}
-    with wrap_errors("the result file", ConfigError):  # before hours of games
-        schema = {
-            **{field: FILE_SCHEMA[field] for field in given},
-            "curves": [FILE_SCHEMA["runs"][0]["curve"]],
-        }
-        check(schema, {**given, "curves": points})
-    numbers = list(map(int, seeds or range(len(agents))))
-    if len(set(numbers)) != len(agents) or min(numbers) < 0:
-        raise ConfigError(f"seeds are {numbers}, expected {len(agents)} different ones of 0 or more")
-    if record and output is None:
-        raise ConfigError("record is True without output, expected the path of the result file")
     pairs = [_pair(level, entry) for entry in agents]
     own_actions = {plays_itself(builder) for _, builder in pairs}
-    if len(own_actions) > 1:
-        raise ConfigError("agents mixes scripted builders, given by name, with others; expected one kind")
+    count, numbers = len(agents), range(len(agents))
     unit = strangers.GAMES if level.is_repeated else 1
-    if episodes % unit:
-        raise ConfigError(f"episodes is {episodes}, expected a multiple of {unit}, the games with a stranger")
-    kinds = ("", *(_controls(level, pairs) if controls else ()))
+    for is_wrong, text in (
+        (episodes < 1 or not agents, f"there are {count} agents, {episodes} episodes, expected some"),
+        (episodes % unit, f"episodes is {episodes}, expected a multiple of {unit}, a sitting"),
+        (curves and len(curves) != count, f"there are {len(curves)} curves, expected {count}"),
+        (record and output is None, "record is True without output, expected the path of the result file"),
+        (len(own_actions) > 1, "agents mixes scripted builders, given by name, with others"),
+    ):
+        if is_wrong:
+            raise ConfigError(text)
+    given = {"name": name, "command": command, "budget": int(budget), "supervision": list(supervision)}
+    points: list[Any] = [[[int(steps), float(share)] for steps, share in curve] for curve in curves]
+    with wrap_errors("the result file", ConfigError):  # before hours of games
+        check({key: FILE_SCHEMA[key] for key in given}, given)
+        check([FILE_SCHEMA["runs"][0]["curve"]], points, "curves")
+    kinds = ("", *(level.agent_controls if controls else ()))
+    if controls and level.family == "symbols" and count > 1 and own_actions == {False}:
+        kinds = (*kinds, "cross-play")
     games = [_scheduled(level.fold(seed), split, seed, episodes) for seed in numbers]
     jobs = [
-        (place, seed, games[place][unit * first : unit * end])
-        for place, seed in enumerate(numbers)
+        (level.fold(seed), split, pairs, seed, kinds, games[seed][unit * first : unit * end])
+        for seed in numbers
         for first, end in slices(episodes // unit, processes)
     ]
     played = [{kind: list[_Game]() for kind in kinds} for _ in numbers]
     had = {*(supervision or _supervision(pairs))}
-    work = partial(_measure, level, split, pairs, kinds)
-    for job, (own, privileged) in do_jobs(each(work), jobs, processes=processes, in_order=True):
-        for kind in kinds:
-            played[jobs[job][0]][kind] += own[kind]
+    for number, (part, privileged) in do_jobs(each(_measure), jobs, processes=processes, in_order=True):
         had |= {"target"} if privileged else set()
-        progress(f"{level.name} part {job + 1} of {len(jobs)}")
+        for kind, own in part.items():
+            played[jobs[number][3]][kind] += own
+        progress(f"{level.name} part {number + 1} of {len(jobs)}")
     kept = None
     if record and output is not None:
         lines = [line for kind in kinds for own in played for _, line in own[kind]]
@@ -145,11 +144,12 @@ def run(
         kept = Recordings(path.name, hashlib.sha256(text.encode()).hexdigest(), len(lines))
     architects = [architect if isinstance(architect, str) else "own" for architect, _ in pairs]
     outcomes = [{kind: [outcome for outcome, _ in own[kind]] for kind in kinds} for own in played]
-    runs, rows = _figures(level, numbers, games, architects, outcomes)
+    runs, rows = _figures(level, numbers, architects, outcomes)
     if points:
         runs = [run._replace(curve=tuple(map(tuple, own))) for run, own in zip(runs, points, strict=True)]
+    tasks = digest_of(game.task for own in games for game in own)
     result = Result(
-        level.name, level.digest, name, split, _tasks_of(games), int(budget), tuple(runs), command, versions(),
+        level.name, level.digest, name, split, tasks, int(budget), tuple(runs), command, versions(),
         rows=tuple(rows), supervision=tuple(name for name in SUPERVISION if name in had),
         own_actions=own_actions.pop(), recordings=kept,
     )  # fmt: skip
@@ -160,48 +160,35 @@ def run(
     return result
 
 
-def _measure(
-    level: Level,
-    split: SplitName,
-    pairs: Sequence[tuple[Any, Any]],
-    kinds: Sequence[str],
-    job: tuple[int, int, list[Scheduled]],
-) -> tuple[dict[str, list[_Game]], bool]:
-    """Play some games of a run, by control ("": none), and return whether an agent gets the task.
+def _measure(job: Sequence[Any]) -> tuple[dict[str, list[_Game]], bool]:
+    """Play some games of a run, by control, and return whether an agent gets the task.
 
-    job: place and seed of its agents, and the games.
+    job: arguments of `_Seats`, and the games.
     """
-    place, seed, games = job
-    with closing(_Seats(level.fold(seed), split, pairs, place, kinds)) as seats:
-        return {kind: list(seats.play(games, kind)) for kind in kinds}, seats.privileged
+    *about, games = job
+    with closing(_Seats(*about)) as seats:
+        return {kind: list(seats.play(games, kind)) for kind in about[-1]}, seats.privileged
 
 
 def _figures(
     level: Level,
     seeds: Sequence[int],
-    games: Sequence[Sequence[Scheduled]],
     architects: Sequence[str],
-    outcomes: Sequence[Mapping[str, Sequence[Judged]]],
+    outcomes: Sequence[Mapping[str, Sequence[EpisodeRow]]],
 ) -> tuple[list[Run], list[EpisodeRow]]:
     """Return the runs, without curves, and the rows of their games.
 
-    games, architects: of each run. outcomes: of each run by control.
+    architects: of each run. outcomes: of each run by control.
     """
-    runs, rows = [], []
-    for seed, own, architect, played in zip(seeds, games, architects, outcomes, strict=True):
-        for game, outcome in zip(own, played[""], strict=True):
-            partner = architect if level.is_pair and not level.is_team else ""
-            if level.is_repeated:
-                partner = f"stranger {game.number // strangers.GAMES}"
-            rows.append(EpisodeRow(seed, content_digest(game.task), partner, game.number, *outcome))
-        measured = {kind: [getattr(one, level.measure) for one in part] for kind, part in played.items()}
+    runs, rows = list[Run](), list[EpisodeRow]()
+    for seed, architect, played in zip(seeds, architects, outcomes, strict=True):
+        partner = architect if level.family == "symbols" else ""
+        for row in played[""]:
+            stranger = f"stranger {row.seed // strangers.GAMES}" if level.is_repeated else partner
+            rows.append(row._replace(run=seed, partner=stranger))
+        measured = {kind: [getattr(row, level.measure) for row in part] for kind, part in played.items()}
         runs.append(Run(seed, {kind: float(np.mean(part)) for kind, part in measured.items() if kind}))
     return runs, rows
-
-
-def _tasks_of(games: Sequence[Sequence[Scheduled]]) -> str:
-    """Return the digest of the tasks of all runs."""
-    return digest_of([game.task for own in games for game in own])
 
 
 def _scheduled(level: Level, split: SplitName, seed: int, episodes: int) -> list[Scheduled]:
@@ -226,14 +213,13 @@ def _scheduled(level: Level, split: SplitName, seed: int, episodes: int) -> list
 def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
     """Return architect and builder of an entry; None as the architect: the task's own dialogue."""
     architect, builder = entry if isinstance(entry, (tuple, list)) else (None, entry)
-    if level.is_repeated and plays_itself(builder):
-        raise AgentError(f"{level.name} is played by an agent that learns codes, got {builder!r:.60}")
-    if architect is not None and not level.is_pair:
-        raise AgentError(f"{level.name} has one builder, expected no architect, got {architect!r:.60}")
-    if architect is None and "vocabulary" in level.game:
-        raise AgentError(
-            f"{level.name} is played by pairs, expected (architect, builder), got {builder!r:.60}"
-        )
+    for is_wrong, players in (
+        (level.is_repeated and plays_itself(builder), "an agent that learns codes"),
+        (architect is not None and not level.is_pair, "a builder alone"),
+        (architect is None and "vocabulary" in level.game, "pairs (architect, builder)"),
+    ):
+        if is_wrong:
+            raise AgentError(f"{level.name} is played by {players}, got {entry!r:.60}")
     return architect, builder
 
 
@@ -241,9 +227,9 @@ class _Seats:
     """The agents of a run, made for an environment of the training split, and those that they play in."""
 
     def __init__(
-        self, level: Level, split: SplitName, pairs: Sequence[Any], place: int, kinds: Sequence[str]
+        self, level: Level, split: SplitName, pairs: Sequence[Any], run: int, kinds: Sequence[str]
     ) -> None:
-        architect, builder = pairs[place]
+        architect, builder = pairs[run]
         self._make = reference_env if plays_itself(builder) else make
         self.level, self._split, twin = level, split, self._make(level, "train")
         specs = {Role.BUILDER: builder, Role.ARCHITECT: architect}
@@ -253,7 +239,7 @@ class _Seats:
         else:
             players = players_of(twin).items()
             self._agents = {player: seated(specs[role_of(seat)], twin, seat) for seat, player in players}
-        following = pairs[(place + 1) % len(pairs)][1]
+        following = pairs[(run + 1) % len(pairs)][1]
         self._next = factory(following, Role.BUILDER)(twin) if "cross-play" in kinds else None
         self.privileged = any(getattr(agent, "privileged", False) for agent in self._agents.values())
         self._twin, self._envs = twin, dict[str, Any]()
@@ -275,7 +261,9 @@ class _Seats:
     def play(self, games: Sequence[Scheduled], control: str) -> Iterator[_Game]:
         """Play games, and return each outcome with its recorded line."""
         level = self.level
-        team = {**self._agents, **({Role.BUILDER: self._next} if control == "cross-play" else {})}
+        team = dict(self._agents)
+        if self._next is not None and control == "cross-play":
+            team[Role.BUILDER] = self._next
         by_env = level.is_repeated or (control == "muted" and level.vectors)
         env = self._env(control if by_env else "")
         for game in games:
@@ -288,23 +276,15 @@ class _Seats:
             yield outcome, json.dumps(actions, separators=(",", ":"))
 
 
-def _controls(level: Level, pairs: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
-    """Return the controls of a run: those of the level, and cross-play of several pairs with symbols."""
-    crossed = level.family == "symbols" and len(pairs) > 1 and not any(plays_itself(one) for _, one in pairs)
-    return (*level.agent_controls, *(("cross-play",) * crossed))
-
-
 def _supervision(pairs: Sequence[tuple[Any, Any]]) -> set[str]:
     """Return what agents of this package had, by their names."""
-    if not all(plays_itself(builder) for _, builder in pairs):
-        return set()
     had: set[str] = set()
     for _, name in pairs:
         if name in ("random", "nothing"):
             had.add("nothing")
-        elif name.startswith(NamedModel.PREFIX) or "llm" in name or name == "learned":
+        elif plays_itself(name) and ("llm" in name or name == "learned"):
             had.add("pretrained")
-        elif name != "oracle":
+        elif plays_itself(name) and name != "oracle":
             had |= {"grammar", "planner"}
     return had
 
@@ -316,19 +296,18 @@ class Repeating(Resting):
     """An agent that repeats recorded actions."""
 
     def __init__(self, actions: Sequence[Any]) -> None:
-        self.actions, self.next = [from_json(action) for action in actions], 0
+        self.left = [from_json(action) for action in reversed(actions)]
 
     @property
     def idle(self) -> bool:  # type: ignore[override]
         """Whether at most one action is left, after which a game that stood still ends."""
-        return self.next >= len(self.actions) - 1
+        return len(self.left) <= 1
 
     def act(self, observation: Any) -> Any:
         """Return the next action. Raises `DataError` after the last one."""
-        if self.next == len(self.actions):
-            raise DataError(f"the game goes on after its {self.next} recorded actions")
-        self.next += 1
-        return self.actions[self.next - 1]
+        if not self.left:
+            raise DataError("the game goes on after its recorded actions")
+        return self.left.pop()
 
 
 def verify(path: str | os.PathLike[str], watch: Mapping[int, Callable[[Any], None]] = {}) -> int:
@@ -355,17 +334,15 @@ def verify(path: str | os.PathLike[str], watch: Mapping[int, Callable[[Any], Non
     lines = _recorded(Path(path), result)
     games = [_scheduled(level.fold(seed), result.split, seed, result.episodes) for seed in seeds]
     outcomes = [_outcomes(path, result, at, own, lines, watch) for at, own in enumerate(games)]
-    runs, rows = _figures(level, seeds, games, [row.partner for row in first], outcomes)
+    runs, rows = _figures(level, seeds, [row.partner for row in first], outcomes)
     for row, expected in zip(result.rows, rows, strict=True):
         if row != expected:
             raise DataError(f"{path}, episode {row.seed} of run {row.run} is {row}, expected {expected}")
     for run, played in zip(result.runs, runs, strict=True):
-        for control, share in played.controls.items():
-            if abs(run.controls[control] - share) > 1e-9:
-                raise DataError(
-                    f"{path}, run {run.seed}: {control} is {run.controls[control]}, expected {share}"
-                )
-    if (digest := _tasks_of(games)) != result.tasks:
+        shares = {name: run.controls[name] for name in played.controls}
+        if any(abs(share - played.controls[name]) > 1e-9 for name, share in shares.items()):
+            raise DataError(f"{path}, run {run.seed}: controls are {shares}, expected {played.controls}")
+    if (digest := digest_of(game.task for own in games for game in own)) != result.tasks:
         raise DataError(f"{path}: tasks is {result.tasks}, expected {digest}")
     return len(lines)
 
@@ -377,7 +354,7 @@ def _outcomes(
     games: Sequence[Scheduled],
     lines: Sequence[str],
     watch: Mapping[int, Callable[[Any], None]],
-) -> dict[str, list[Judged]]:
+) -> dict[str, list[EpisodeRow]]:
     """Replay the recorded games of a run, and return their outcomes by control ("": none).
 
     Without recordings, the outcomes of its rows count, by the level's rule. at: number of the run.
@@ -385,12 +362,12 @@ def _outcomes(
     run, first = result.runs[at], at * result.episodes
     level = find(result.level).fold(run.seed)
     if not lines:
-        claimed = zip(
-            games, result.rows[first:], strict=False
-        )  # success is that of the rule, the rest of the row
-        won = [(level.is_success(game.task, row.completed, row.changes), *row[5:]) for game, row in claimed]
-        return {"": [Judged(*row) for row in won]}
-    outcomes: dict[str, list[Judged]] = {}
+        rows = []
+        for game, row in zip(games, result.rows[first:], strict=False):
+            success = level.is_success(game.task, row.completed, row.changes)
+            rows.append(row._replace(task=content_digest(game.task), success=success))
+        return {"": rows}
+    outcomes: dict[str, list[EpisodeRow]] = {}
     starts = range(first, len(lines), len(result.rows))
     for kind, start in zip(("", *run.controls), starts, strict=True):
         options: dict[str, Any] = {"control": kind} if level.is_repeated else {}

@@ -1,9 +1,10 @@
-"""Tables and plots of results."""
+"""Tables and plots of results, and the leaderboard: static pages with levels, intervals, curves and games to watch."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import combinations
@@ -12,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.benchmark.catalog import CONTROLS, find
-from iglu_marl.benchmark.codes import kind_of
-from iglu_marl.benchmark.ideal import ideal_curve
-from iglu_marl.benchmark.results import Result, improvement
-from iglu_marl.benchmark.strangers import CHANCE, GAMES
+from iglu_marl.benchmark.catalog import CONTROLS, FAMILIES, Level, find, levels
+from iglu_marl.benchmark.protocol import verify
+from iglu_marl.benchmark.results import Result, improvement, read_result
+from iglu_marl.benchmark.strangers import CHANCE, GAMES, ideal_curve, kind_of
+from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import json_ready, made_folder, write_text
-from iglu_marl.core.tables import Code, Table, csv_text, markdown_table
+from iglu_marl.core.tables import Code, Markup, Table, csv_text, html_table, markdown_table
 from iglu_marl.evaluation.metrics import Interval
 
 
@@ -133,12 +134,6 @@ def markdown(results: Sequence[Result]) -> str:
     return "\n".join([ABOUT, *map(markdown_table, tables(results))])
 
 
-def to_csv(results: Sequence[Result]) -> str:
-    """Return a CSV row per result with all keys of `entries`; missing numbers are empty."""
-    rows = entries(results)
-    return csv_text([list(row) for row in rows[:1]] + [list(row.values()) for row in rows])
-
-
 # ----------------------------------------------------------------------------------------------------------- plots
 
 
@@ -181,12 +176,117 @@ def curve(result: Result) -> list[tuple[float, float]]:
 
 def write(results: Sequence[Result], folder: str | os.PathLike[str]) -> list[Path]:
     """Write benchmark.md, benchmark.csv and a plot per level with curves; return the paths."""
-    place = made_folder(folder)
+    place, rows = made_folder(folder), entries(results)
+    numbers = [list(row) for row in rows[:1]] + [list(row.values()) for row in rows]
     paths = [
         write_text(place / "benchmark.md", markdown(results)),
-        write_text(place / "benchmark.csv", to_csv(results)),
+        write_text(place / "benchmark.csv", csv_text(numbers)),
     ]
     for name in dict.fromkeys(result.level for result in results):
         if drawing := curves_svg([result for result in results if result.level == name]):
             paths.append(write_text(place / f"{name}.svg", drawing))
     return paths
+
+
+# ---------------------------------------------------------------------------------------------------------- the board
+
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884 }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 80rem; padding: 1rem }
+h2 { border-bottom: 1px solid var(--line); margin-top: 2.5rem } h3 { margin-bottom: 0; overflow-wrap: anywhere }
+svg { display: block; height: auto; max-width: 26rem; width: 100% } .wide { overflow-x: auto }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums }
+td, th { border-bottom: 1px solid var(--line); padding: .25rem .6rem; text-align: left; vertical-align: top }
+td:nth-last-child(2) { min-width: 12rem }
+"""
+
+
+def write_site(
+    paths: Sequence[str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    *,
+    games: int = 2,
+) -> Path:
+    """Write the leaderboard, index.html, with copies of the result files; return its path.
+
+    Results with faults have no place on it: they are listed at the end with what they lack. The others are verified.
+
+    Args:
+        paths: result files. Recorded games beside them become pages.
+        folder: folder of the site.
+        games: largest number of recorded games to show for each result.
+
+    Raises:
+        DataError: if a file is damaged or cannot be verified, or two have the same name.
+
+    """
+    place = made_folder(folder)
+    files = {Path(path).name: Path(path) for path in paths}
+    if len(files) < len(paths):
+        raise DataError(f"two of {len(paths)} result files have the same name, expected different ones")
+    ranked: dict[str, Result] = {}
+    watched: dict[str, list[str]] = {}
+    lacking = []
+    for name, path in files.items():
+        result = read_result(path)
+        shutil.copyfile(path, place / name)
+        if faults := result.faults():
+            lacking.append((Code(name), Code(result.level), result.name, "; ".join(faults)))
+        else:
+            ranked[name], watched[name] = result, _verified(path, result, place, games)
+    parts = []
+    for family, about in FAMILIES.items():
+        parts.append(f"<h2>{family}: {about}</h2>")
+        for level in levels(family):
+            own = {name: result for name, result in ranked.items() if result.level == level.name}
+            parts.append(_article(level, own, watched))
+    if lacking:
+        table = html_table(Table(("file", "level", "agent", "what it lacks"), lacking))
+        parts.append(f'<h2>Files without a place</h2><div class="wide">{table}</div>')
+    page = f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>iglu_marl benchmark: leaderboard</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head>
+<body><h1>The iglu_marl benchmark</h1>
+<p>Success on the test split in per cent, with its 95&nbsp;% interval. <em>References</em> were not trained: scripted
+agents, random ones, codes agreed beforehand. Check a result file: <code>iglu-marl benchmark verify FILE</code>. To add
+one, send it with its recordings by a pull request.</p>
+{"".join(parts)}</body></html>
+"""
+    return write_text(place / "index.html", page)
+
+
+def _verified(path: Path, result: Result, place: Path, most: int) -> list[str]:
+    """Verify a result, and write pages of the first recorded games; return their names."""
+    from iglu_marl.rendering import ReplayRecorder
+
+    if find(result.level).is_repeated:
+        most = 0  # games of one step
+    title = f"{result.level}: {result.name}, game"
+    watch = {number: ReplayRecorder(f"{title} {number}") for number in range(min(most, len(result.rows)))}
+    verify(path, watch)
+    return [
+        recorder.write(place / f"{path.stem}.game-{number}.html").name for number, recorder in watch.items()
+    ]
+
+
+def _article(level: Level, results: Mapping[str, Result], watched: Mapping[str, Sequence[str]]) -> str:
+    """Return a level with a table of its results, entries first, and their curves."""
+    held = "; ".join(map(str, level.held_out))
+    about = (
+        f"{level.about} Held out: {held}. {level.max_steps:,} steps a game, {level.budget:,} of training, "
+        f"{level.seeds} runs."
+    )
+    ordered = dict(sorted(results.items(), key=lambda item: item[1].is_reference))
+    table = result_table(list(ordered.values()))
+    rows = []
+    for (_, _, *row), (name, result) in zip(table.rows, ordered.items(), strict=True):
+        pages = {"result file": name, **{f"game {number}": page for number, page in enumerate(watched[name])}}
+        links = [f'<a href="{escape(page)}">{title}</a>' for title, page in pages.items()]
+        agent = f"{result.name} (reference)" if result.is_reference else result.name
+        rows.append([agent, *row, result.command, Markup(" · ".join(links))])
+    shown = "<p><em>No agent yet.</em></p>"
+    if rows:
+        whole = html_table(Table([*table.head[1:], "command", "files"], rows))
+        shown = f'<div class="wide">{whole}</div>{curves_svg(list(ordered.values()))}'
+    return f'<article id="{level.name}"><h3>{level.name}</h3><p>{escape(about)}</p>{shown}</article>'

@@ -23,19 +23,8 @@ from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.evaluation.metrics import Interval, crossed_share, share_interval
 
 FORMAT, VERSION = "iglu_marl benchmark result", 3
-MEASURES = ("success", "completed", "f1", "steps")
-"""Measures of a run: success rate, share of completed targets, mean F1 of the changes, mean number of steps."""
-SUPERVISION: Mapping[str, str] = {
-    "nothing": "nothing, as a random agent",
-    "target": "the task of the game",
-    "agreed": "a code or convention that was agreed beforehand",
-    "grammar": "the grammar of this package, or a parser",
-    "planner": "the planner of this package",
-    "pretrained": "a model that was trained on other data, such as a language model",
-    "demonstrations": "games or actions of an expert",
-    "reward": "the reward of the game",
-}
-"""What an agent had."""
+SUPERVISION = ("nothing", "target", "agreed", "grammar", "planner", "pretrained", "demonstrations", "reward")
+"""What an agent had, see docs/benchmark.md."""
 TRAINED = ("demonstrations", "reward")
 
 
@@ -44,6 +33,12 @@ Flag = Annotated[bool, schema.FLAG]
 Hash = Annotated[str, schema.hexadecimal(12)]
 Name = Annotated[str, schema.some_text(200)]
 Share = Annotated[float, schema.number(0, 1)]
+
+
+_SHARES = schema.Entries(schema.one_of(CONTROLS), schema.number(0, 1))
+_CURVE = [(schema.whole(), schema.number(0, 1))]
+_TEXTS = schema.Entries(*[schema.some_text(200)] * 2)
+_FILE = schema.text(r"[^./\\:\s][^/\\:]{0,200}\.games\.jsonl", "a file name NAME.games.jsonl")
 
 
 class EpisodeRow(NamedTuple):
@@ -73,10 +68,8 @@ class Run(NamedTuple):
     """
 
     seed: Count
-    controls: Annotated[
-        Mapping[str, float], schema.Entries(schema.one_of(CONTROLS), schema.number(0, 1))
-    ] = {}
-    curve: Annotated[tuple[tuple[int, float], ...], [(schema.whole(), schema.number(0, 1))]] = ()
+    controls: Annotated[Mapping[str, float], _SHARES] = {}
+    curve: Annotated[tuple[tuple[int, float], ...], _CURVE] = ()
 
 
 class Recordings(NamedTuple):
@@ -86,9 +79,7 @@ class Recordings(NamedTuple):
     control.
     """
 
-    file: Annotated[
-        str, schema.text(r"[^./\\:\s][^/\\:]{0,200}\.games\.jsonl", "a file name NAME.games.jsonl")
-    ]
+    file: Annotated[str, _FILE]
     sha256: Annotated[str, schema.hexadecimal(64)]
     games: Annotated[int, schema.whole(1)]
 
@@ -125,9 +116,7 @@ class Result:
     budget: Count
     runs: Annotated[tuple[Run, ...], [_fields(Run)]]
     command: Annotated[str, schema.some_text(10_000)] = ""
-    versions: Annotated[Mapping[str, str], schema.Entries(*[schema.some_text(200)] * 2)] = field(
-        default_factory=dict
-    )
+    versions: Annotated[Mapping[str, str], _TEXTS] = field(default_factory=dict)
     rows: Annotated[tuple[EpisodeRow, ...], [_fields(EpisodeRow)]] = ()
     supervision: Annotated[tuple[str, ...], [schema.one_of(SUPERVISION)]] = ()
     own_actions: Flag = False
@@ -144,11 +133,11 @@ class Result:
         return bool(self.supervision) and not {*TRAINED, "pretrained"} & {*self.supervision}
 
     def mean(self, measure: str) -> float:
-        """Return the mean of one of `MEASURES` over all episodes."""
+        """Return the mean of "success", "completed", "f1" or "steps" over all episodes."""
         return float(np.mean([getattr(row, measure) for row in self.rows]))
 
     def scores(self, measure: str = "") -> list[float]:
-        """Return the mean of one of `MEASURES` for each run, by default that of the level."""
+        """Return the mean of such a measure for each run, by default that of the level."""
         values = [getattr(row, measure or find(self.level).measure) for row in self.rows]
         return [float(np.mean(part)) for part in np.reshape(values, (len(self.runs), -1))]
 
@@ -164,9 +153,7 @@ class Result:
         `contents` games where that has no width, as for 0 and 100 %.
         """
         level = find(self.level)
-        names = (
-            ("run", "partner") if level.is_repeated else ("run", "task", "partner")
-        )  # of strangers, one task
+        names = ("run", "partner") if level.is_repeated else ("run", "task", "partner")
         factors = [[getattr(row, name) for row in self.rows] for name in names]
         return crossed_share([getattr(row, level.measure) for row in self.rows], factors, self.contents)
 
@@ -302,25 +289,21 @@ def _read_runs(
     """Read the runs, whose means follow from the episodes. Raises `DataError` if they do not fit each other."""
     if not runs or not rows:
         raise DataError(f"there are {len(runs)} runs and {len(rows)} episodes, expected one or more of each")
-    seeds = [run["seed"] for run in runs]
-    each = len(rows) // len(seeds)
+    seeds, each = [run["seed"] for run in runs], len(rows) // len(runs)
     order = [(seed, episode) for seed in dict.fromkeys(seeds) for episode in range(each)]
     if [(row.run, row.seed) for row in rows] != order:
         raise DataError(
-            f"runs and seeds of the {len(rows)} episodes are others, expected 0, 1, … of each of the runs {seeds}"
+            f"runs and seeds of the episodes are others, expected 0, 1, … of each of the runs {seeds}"
         )
-    found = []
     for at, run in enumerate(runs):
         if list(run["controls"]) != list(runs[0]["controls"]):
-            raise DataError(
-                f"runs[{at}].controls has other names than the first run, expected the same of all"
-            )
+            raise DataError(f"runs[{at}].controls has other names than the first run, expected the same")
         for name, share in run["controls"].items():
             if measure == "success" and abs(share * each - round(share * each)) >= 1e-3:
                 raise DataError(f"runs[{at}].controls.{name} is {share}, expected a share of {each} games")
-        curve = tuple((step, float(share)) for step, share in run["curve"])
-        found.append(Run(run["seed"], dict(run["controls"]), curve))
-    return tuple(found)
+    return tuple(
+        Run(**{**run, "curve": tuple((step, float(share)) for step, share in run["curve"])}) for run in runs
+    )
 
 
 def _check_row(place: str, row: EpisodeRow, level: Level) -> None:

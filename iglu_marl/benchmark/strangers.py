@@ -4,12 +4,7 @@ An episode is a sitting of ten games. In each, one block of six colors is to be 
 builder. The code of the partner is drawn for the sitting, so that only what was seen in earlier games of the same
 sitting gives the symbols a meaning.
 
-| kind | the agent | the stranger |
-|---|---|---|
-| `code` | builder: chooses a cell and a color | says a symbol of 8 for the cell and one of 8 for the color |
-| `words` | the same | speaks in words: counts sides and colors from her own, in her own direction and wording |
-| `listen` | architect: says a symbol of 4 and one of 6 | builds what these mean to him |
-
+In `code` and `words` the stranger is an architect, in `listen` a builder, see docs/benchmark.md.
 After each game the agent sees its message with the block that was meant (`listen`: with the block that was built).
 Codes are pairs of a code of cells and one of colors. Pairs whose numbers add up to 0 modulo 4 are those of the test, 1
 those of the validation, 2 and 3 those of the training; each code of cells or colors is in all splits.
@@ -18,7 +13,9 @@ those of the validation, 2 and 3 those of the training; each code of cells or co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from itertools import permutations, product
+from typing import Any, Literal, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -27,13 +24,14 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from iglu_marl.benchmark.codes import Kind, language
-from iglu_marl.benchmark.splits import COLORS, NEAR, SplitName
+from iglu_marl.benchmark.contents import COLORS, NEAR
+from iglu_marl.benchmark.splits import SplitName
 from iglu_marl.core.errors import ActionError, ConfigError
 from iglu_marl.core.task import Task
 from iglu_marl.envs.batch_observations import rows
 
 Array = npt.NDArray[Any]
+Kind = Literal["code", "words", "listen"]
 
 GAMES = 10
 """Games of a sitting."""
@@ -44,6 +42,106 @@ TASKS = [Task("", [(*cell, color)], invariant=False) for cell in NEAR for color 
 """All blocks: those of place p and color c at 6 p + c, from 0 on."""
 
 _RESIDUES: dict[SplitName, tuple[int, ...]] = {"test": (0,), "validation": (1,), "train": (2, 3)}
+_CIRCLE = (5, 3, 1, 2, 0, 4)  # red, orange, yellow, green, blue, purple, as color - 1
+_SIDES = (
+    ("north", "east", "south", "west"),
+    ("front", "right", "back", "left"),
+    ("twelve", "three", "six", "nine"),
+)
+_HUES = (
+    ("red", "orange", "yellow", "green", "blue", "purple"),
+    ("blood", "amber", "lemon", "grass", "sky", "plum"),
+    ("mars", "sun", "desert", "forest", "sea", "night"),
+)
+_WORDINGS = ("put COLOR at PLACE", "PLACE gets COLOR", "a COLOR block PLACE please", "now PLACE COLOR")
+
+
+# ------------------------------------------------------------------------------------------------------------- codes
+
+
+class Language(NamedTuple):
+    """All codes that a stranger of a kind may have.
+
+    places: the symbol of each place, int [codes, 4]. colors: that of each color, int [codes, 6]. place_tokens,
+    color_tokens: the token of each symbol, int [styles, symbols]. wordings: tokens of a message, int [wordings,
+    length]; -1 stands for the place, -2 for the color. vocabulary: number of tokens.
+    """
+
+    places: Array
+    colors: Array
+    place_tokens: Array
+    color_tokens: Array
+    wordings: Array
+    vocabulary: int
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of codes of places and colors, styles of both, and wordings: the parts of a stranger's code."""
+        tables = (self.places, self.colors, self.place_tokens, self.color_tokens, self.wordings)
+        return tuple(map(len, tables))
+
+    def say(self, codes: Array, blocks: Array) -> Array:
+        """Return the messages [n, length] about blocks, (place, color) from 0 on."""
+        place, color, place_style, color_style, wording = codes.T
+        place_symbols, color_symbols = self.places[place, blocks[:, 0]], self.colors[color, blocks[:, 1]]
+        said = self.wordings[wording]
+        said = np.where(said == -1, self.place_tokens[place_style, place_symbols][:, None], said)
+        return np.where(said == -2, self.color_tokens[color_style, color_symbols][:, None], said)
+
+    def symbols(self, messages: Array) -> Array:
+        """Return the symbols of place and color in messages, int [n, 2]; -1: none."""
+        found = []
+        for tokens in (self.place_tokens, self.color_tokens):
+            symbol_of = np.full(self.vocabulary + 1, -1)
+            symbol_of[tokens] = np.arange(tokens.shape[1])
+            found.append(symbol_of[messages].max(axis=1))
+        return np.stack(found, axis=1)
+
+    def read(self, codes: Array, messages: Array) -> Array:
+        """Return the blocks that messages mean in these codes, from 0 on; -1: not understood."""
+        symbols = self.symbols(messages)
+        tables = self.places[codes[:, 0]], self.colors[codes[:, 1]]
+        means = [table == own[:, None] for table, own in zip(tables, symbols.T, strict=True)]
+        return np.stack([np.where(part.any(axis=1), part.argmax(axis=1), -1) for part in means], axis=1)
+
+
+@lru_cache
+def language(kind: Kind) -> Language:
+    """Return the codes of a kind of level. Raises `ConfigError` for an unknown kind."""
+    if kind == "words":
+        return _words()
+    if kind not in ("code", "listen"):
+        raise ConfigError(f"kind is {kind!r}, expected code, words or listen")
+    most_places, most_colors = (8, 8) if kind == "code" else (4, 6)
+    places, colors = (
+        np.array([*permutations(range(most_places), 4)]),
+        np.array([*permutations(range(most_colors), 6)]),
+    )
+    tokens = np.arange(1, most_places + most_colors + 1)[None]
+    wordings = np.array([[-1, -2]])
+    return Language(places, colors, tokens[:, :most_places], tokens[:, most_places:], wordings, tokens.size)
+
+
+def _words() -> Language:
+    texts = (*_WORDINGS, *map(" ".join, (*_SIDES, *_HUES)))
+    words = sorted({word for text in texts for word in text.split()} - {"PLACE", "COLOR"})
+    token = {word: number for number, word in enumerate(words, start=1)} | {"PLACE": -1, "COLOR": -2}
+    wordings = np.array([[*(token[word] for word in text.split()), 0, 0, 0][:5] for text in _WORDINGS])
+    sides, hues = (np.array([[token[word] for word in own] for own in lists]) for lists in (_SIDES, _HUES))
+    colors = np.zeros((12, 6), np.int64)
+    colors[:, _CIRCLE] = _counted(6)
+    return Language(_counted(4), colors, sides, hues, wordings, len(words))
+
+
+def kind_of(level: str) -> Kind:
+    """Return the kind of a level of the family, by its name."""
+    return level.split("-")[1]  # type: ignore[return-value]
+
+
+def _counted(size: int) -> Array:
+    """Return all ways to count from 0 to `size` - 1 around a circle: any start, both directions."""
+    ways = [(way * np.arange(size) + start) % size for start, way in product(range(size), (1, -1))]
+    return np.array(ways)
 
 
 # ----------------------------------------------------------------------------------------------------- environments
@@ -184,3 +282,70 @@ def tasks_of(sittings: int) -> list[Task]:
     """Return the tasks of all games of the first sittings."""
     rngs = map(np.random.default_rng, range(sittings))
     return [TASKS[rng.integers(len(TASKS))] for rng in rngs for _ in range(GAMES)]
+
+
+# ------------------------------------------------------------------------------------------------------ ideal agents
+
+
+def ideal_curve(kind: Kind, games: int = GAMES) -> list[float]:
+    """Return the exact success rate of an ideal agent in each game of a sitting.
+
+    It knows all codes of the kind, which are equally probable, and remembers all games. The listener chooses the most
+    probable meaning of each symbol; the speaker maximises the number of successes in the sitting.
+    """
+    if kind == "listen":
+        return list(_best_plan(games, 0, 0))
+    own = language(kind)
+    return [
+        place * color for place, color in zip(*(_part_curve(part, games) for part in own[:2]), strict=True)
+    ]
+
+
+def _part_curve(table: Array, games: int) -> list[float]:
+    """Return how often the meaning of a symbol is found, by game, with a random choice among the most probable.
+
+    table: the symbol of each meaning, int [codes, meanings]. All codes are alike up to the names of the meanings, so
+    that the first one stands for all. Chances are by the set of meanings that were seen.
+    """
+    own, meanings = table[0], table.shape[1]
+    right = np.zeros(2**meanings)
+    for seen in range(2**meanings):
+        met = np.array([bool(seen >> meaning & 1) for meaning in range(meanings)])
+        likely = table[(table[:, met] == own[met]).all(axis=1)]
+        for meaning in range(meanings):
+            counts = (likely == own[meaning]).sum(axis=0)
+            best = counts == counts.max()
+            right[seen] += best[meaning] / best.sum() / meanings
+    curve, chances = [], np.eye(2**meanings)[0]
+    for _ in range(games):
+        curve.append(float(chances @ right))
+        later = np.zeros_like(chances)
+        for meaning in range(meanings):
+            np.add.at(later, np.arange(2**meanings) | 1 << meaning, chances / meanings)
+        chances = later
+    return curve
+
+
+@lru_cache
+def _best_plan(games: int, places: int, colors: int) -> tuple[float, ...]:
+    """Return the success rate of each of the next games under the best plan of a speaker.
+
+    places, colors: how many symbols it knows. In each part of a message it can say a known symbol, or try another one,
+    which shows the meaning of that one; the meaning of the last symbol follows from the others.
+    """
+    if not games:
+        return ()
+    curve = np.zeros(games)
+    for is_known in product((True, False), repeat=2):  # whether it knows the symbols of the block
+        parts = list(zip((places, colors), (4, 6), is_known, strict=True))
+        weight = np.prod([count / size if known else 1 - count / size for count, size, known in parts])
+        plans = []
+        for tries in product((False, True), repeat=2) if weight else ():
+            chance, later = 1.0, []
+            for (count, size, known), is_try in zip(parts, tries, strict=True):
+                chance *= (not known) / (size - count or 1) if is_try else known
+                later.append(size if count + is_try >= size - 1 else count + is_try)
+            plans.append((chance, *_best_plan(games - 1, *later)))
+        if plans:
+            curve += weight * np.array(max(plans, key=lambda plan: round(sum(plan), 9)))
+    return tuple(curve.tolist())

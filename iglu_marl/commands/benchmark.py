@@ -215,7 +215,7 @@ def write_leaderboard(
 
     Examples: iglu-marl benchmark site leaderboard result.json
     """
-    from iglu_marl.benchmark.site import write_site
+    from iglu_marl.benchmark.report import write_site
 
     files = [
         path

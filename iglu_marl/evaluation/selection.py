@@ -167,3 +167,9 @@ def digest(task: Task) -> str:
             made.update(b"-" if grid is None else grid.tobytes())
         turn = turn.next_task
     return made.hexdigest()
+
+
+def digest_of(tasks: Iterable[Task]) -> str:
+    """Return a hash of tasks without their start poses, as result files have it, 12 hexadecimal digits."""
+    digests = (digest(task.replace(pose=None)) for task in tasks)
+    return hashlib.blake2b("".join(digests).encode(), digest_size=6).hexdigest()

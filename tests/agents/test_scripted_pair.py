@@ -19,6 +19,7 @@ from iglu_marl import Pose, Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.data import tasks_from_folder
 from iglu_marl.language import CellEdit, render, say
 from iglu_marl.planning.feasibility import why_impossible
 from iglu_marl.planning.problem import Problem
@@ -254,7 +255,6 @@ def test_the_benchmark_of_pairs(
         assert summary["instructions"] < summary["edits"]
 
 
-OPTIONS = {"builder_can_ask": True}
 IMPOSSIBLE = {
     "21 red in a row and one",
     "21 blue apart",
@@ -268,11 +268,12 @@ IMPOSSIBLE = {
 
 def adversarial(pairs: ModuleType, name: str) -> Task:
     """One of the hundred structures of benchmarks/adversarial.jsonl."""
-    return next(task for task in pairs.tasks_of("adversarial", None, 0) if task.task_id.endswith(f": {name}"))
+    tasks = tasks_from_folder(pairs.ADVERSARIAL)
+    return next(task for task in tasks if str(task.task_id).endswith(f": {name}"))
 
 
 def test_a_hundred_adversarial_structures(pairs: ModuleType) -> None:
-    tasks = pairs.tasks_of("adversarial", None, 0)
+    tasks = list(tasks_from_folder(pairs.ADVERSARIAL))
     assert len({task.task_id for task in tasks}) == len({hash(task) for task in tasks}) == 100
     for task in tasks:
         reason, _ = why_impossible(Problem.of((task.start_grid, Pose()), task.target_grid, "walking"))
@@ -294,7 +295,7 @@ def test_a_hundred_adversarial_structures(pairs: ModuleType) -> None:
 )
 @pytest.mark.parametrize("controls", ["walking", "discrete"])
 def test_adversarial_structures_by_language(pairs: ModuleType, controls: str, name: str) -> None:
-    row = pairs.play_one(adversarial(pairs, name), {"controls": controls, **OPTIONS}, "scripted", 0)
+    (row,) = pairs.play([adversarial(pairs, name)], controls, ask=True)
     assert row["verdict"] == "built", row["reason"]
 
 
@@ -302,8 +303,7 @@ def test_adversarial_structures_by_language(pairs: ModuleType, controls: str, na
 def test_colours_that_are_used_up_are_exchanged(pairs: ModuleType, level: str) -> None:
     """All 20 red and all 20 blue blocks stand where the others belong: one of them is removed first."""
     task = adversarial(pairs, "20 red and 20 blue exchanged")
-    options = {"controls": "continuous", "level": level, **OPTIONS}
-    row = pairs.play_one(task, options, "scripted", 0)
+    (row,) = pairs.play([task], "continuous", level=level, ask=True)
     assert row["verdict"] == "built", row["reason"]
 
 
@@ -311,5 +311,5 @@ def test_colours_that_are_used_up_are_exchanged(pairs: ModuleType, level: str) -
 def test_tall_structures_of_the_corpus_by_hopping(shared: Path, pairs: ModuleType) -> None:
     for task in StructureTasks(shared / "data" / "structures-dev.json"):
         if task.task_id in ("C81", "C117", "C143"):
-            row = pairs.play_one(task, {"controls": "discrete", **OPTIONS}, "scripted", 0)
+            (row,) = pairs.play([task], "discrete", ask=True)
             assert row["verdict"] == "built", (task.task_id, row["reason"])

@@ -10,8 +10,9 @@ import numpy as np
 from iglu_marl import Role
 from iglu_marl.benchmark import find, levels, make, run
 from iglu_marl.benchmark.catalog import CONTROLS
-from iglu_marl.benchmark.controls import Scheduled, Unsighted
-from iglu_marl.benchmark.splits import PlacedBlocks, Spawned, Turned, some_of
+from iglu_marl.benchmark.contents import PlacedBlocks, Spawned, Turned
+from iglu_marl.benchmark.games import Scheduled, Unsighted
+from iglu_marl.benchmark.splits import some_of
 
 ROUND = dataclasses.replace(  # pictures from anywhere, few steps
     find("pictures-ground-v2"), content=Spawned(PlacedBlocks(wordings=1)), max_steps=12
@@ -24,7 +25,7 @@ def test_each_sense_that_a_level_claims_has_its_control() -> None:
         assert set(names) <= set(CONTROLS)
         assert ("unsighted" in names) == ("pov" in level.sees), level.name
         assert ("blind" in names) == level.sees_target, level.name
-        assert ("alone" in names) == level.is_team, level.name
+        assert ("alone" in names) == (level.family == "team"), level.name
         assert ("muted" in names) == ("dialog" in level.sees or level.is_repeated), level.name
         assert ("forgetful" in names) == level.is_repeated, level.name
 

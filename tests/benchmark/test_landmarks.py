@@ -10,8 +10,16 @@ import pytest
 
 from iglu_marl import Pose, Role
 from iglu_marl.benchmark import find, run
-from iglu_marl.benchmark.landmarks import ChangedByColor, PlacedBeside, ShapesBeside
-from iglu_marl.benchmark.splits import GROUND, Content, HeldOut, PlacedBlocks, Spawned, some_of
+from iglu_marl.benchmark.contents import (
+    GROUND,
+    ChangedByColor,
+    Content,
+    PlacedBeside,
+    PlacedBlocks,
+    ShapesBeside,
+    Spawned,
+)
+from iglu_marl.benchmark.splits import HeldOut
 from iglu_marl.core.actions import Action
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.grid import ZONE_SHAPE, index_of
@@ -49,21 +57,6 @@ def test_no_instruction_tells_a_place_on_the_map(content: Content) -> None:
         assert found[0].grid.tolist() == target.tolist()  # type: ignore[index,union-attr]
         shifted += 1
     assert shifted >= 5
-
-
-def test_pairs_are_held_out_by_one_hash_in_all_runs() -> None:
-    level = find("pictures-ground-v2")
-    assert level.folds == 1
-    parts = {
-        split: {
-            next(iter(net_actions(task.start_grid, task.target_grid)))
-            for task in some_of(level.tasks(split), 60)
-        }
-        for split in ("train", "validation", "test")
-    }
-    assert min(map(len, parts.values())) >= 30
-    assert not parts["train"] & (parts["validation"] | parts["test"])
-    assert not parts["validation"] & parts["test"]
 
 
 class Feeler:
@@ -119,7 +112,7 @@ def test_a_walker_who_sees_nothing_needs_a_place_on_the_map() -> None:
     shares = {}
     for name, chosen in (("on the map", on_the_map), ("landmarks", level)):
         chosen = dataclasses.replace(chosen, game={"chat": "text"}, max_steps=250)
-        found = run(chosen, [Feeler], seeds=[0], episodes=GAMES, controls=False)
+        found = run(chosen, [Feeler], episodes=GAMES, controls=False)
         shares[name] = float(np.mean(found.scores("success")))
     assert shares["on the map"] >= 0.6  # the test has power
     assert shares["landmarks"] <= 0.05

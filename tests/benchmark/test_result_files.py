@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from iglu_marl import DataError, Role
 from iglu_marl.benchmark import read_result, report, run, verify
+from iglu_marl.benchmark.report import write_site
 from iglu_marl.benchmark.results import FILE_SCHEMA, checksum
-from iglu_marl.benchmark.site import write_site
 from iglu_marl.cli import app
 
 LEVEL = "see-ground-v2"

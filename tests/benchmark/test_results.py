@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import importlib.util
-import io
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,15 +13,12 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from requirements import require
-from typer.testing import CliRunner
 
 from iglu_marl import AgentError, ConfigError, Role, Task
 from iglu_marl.agents import RandomBuilder
 from iglu_marl.benchmark import Result, find, read_result, report, run, verify
 from iglu_marl.benchmark.protocol import _scheduled
 from iglu_marl.benchmark.results import EpisodeRow, Recordings, Run, improvement
-from iglu_marl.benchmark.splits import content_key, some_of
-from iglu_marl.cli import app
 from iglu_marl.core.versions import versions
 from iglu_marl.envs.two_agent import ARCHITECT
 from iglu_marl.evaluation.metrics import crossed_bootstrap, share_interval
@@ -132,20 +127,6 @@ def test_the_crossed_bootstrap_is_that_of_one_factor_and_covers() -> None:
 # ----------------------------------------------------------------------------------------------------------- files
 
 
-def test_one_episode_has_an_interval(tmp_path: Path) -> None:
-    """Neither table nor JSON has a nan where there is one run of one game."""
-    one = result(1.0, episodes=1)
-    path = one.write(tmp_path / "one.json")
-    (row,) = report.entries([read_result(path)])
-    assert (row["value"], row["high"]) == (1.0, 1.0)
-    assert 0 < row["low"] < 1  # Wilson's
-    assert "nan" not in json.dumps(report.entries([one])).lower() + report.markdown([one]) + report.to_csv(
-        [one]
-    )
-    done = CliRunner().invoke(app, ["benchmark", "report", str(path), "--json"])
-    assert json.loads(done.output, parse_constant=pytest.fail) == [row]
-
-
 # -------------------------------------------------------------------------------------------------------- protocol
 
 
@@ -208,7 +189,8 @@ def read_json(found: Result) -> Result:
 @pytest.mark.slow
 def test_a_trained_builder_by_name_sees_what_the_level_shows() -> None:
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
-    found = run("pictures-ground-v2", ["pov-walker-v2"], episodes=2)
+    level = dataclasses.replace(find("pictures-ground-v2"), max_steps=12)
+    found = run(level, ["pov-walker-v2"], episodes=1)
     assert dict(found.runs[0].controls) == {"muted": 0.0, "scrambled": 0.0, "unsighted": 0.0}
 
 
@@ -268,23 +250,6 @@ def test_architects_with_symbols_also_meet_the_builder_of_the_next_run(tmp_path:
     assert "cross-play" not in run("symbols-ground-v2", agents[:1], episodes=1).runs[0].controls
 
 
-def test_runs_cover_all_combinations() -> None:
-    level = find("see-ground-v2")
-    held = [
-        {content_key(task) for task in some_of(level.fold(fold).tasks("test"), 3000)} for fold in range(6)
-    ]
-    assert len(set.union(*held)) == sum(map(len, held)) == 726
-    found = run(level, ["oracle"] * 6, episodes=1, controls=False)
-    assert found.contents == 6
-    assert found.flags() == ["no control blind", "no games"]
-    learned = dataclasses.replace(found, supervision=("reward",), runs=found.runs[3:5])
-    assert learned.flags()[2:] == [
-        "no steps of training",
-        "2 of 6 runs",
-        "2 of 6 folds",
-    ]
-
-
 def test_agents_do_not_get_the_environment_that_they_play_in() -> None:
     """What they are made for has neither the target that they see, nor one of the split that is scored."""
     seen: list[bool] = []
@@ -306,6 +271,7 @@ def test_agents_do_not_get_the_environment_that_they_play_in() -> None:
 def test_flags_stand_beside_a_result() -> None:
     above = result(0.5, budget=4_000_000)
     above = dataclasses.replace(above, runs=(above.runs[0]._replace(controls={"blind": 1.0}),))
+    assert dataclasses.replace(above, budget=0).flags()[0] == "no steps of training"
     assert above.flags() == [
         "budget 4,000,000 above the level's 2,000,000",
         "blind 100.0% above chance 0.0%",
@@ -334,8 +300,7 @@ def test_what_cannot_be_run_is_named() -> None:
         ),
         ("see-ground-v2", ["oracle", RandomBuilder], {}, "agents mixes scripted builders"),
         ("see-ground-v2", ["oracle"], {"curves": [[], []]}, "there are 2 curves"),
-        ("see-ground-v2", ["oracle"] * 2, {"seeds": [3, 3]}, "expected 2 different ones"),
-        ("see-ground-v2", [("scripted", "oracle")], {}, "expected no architect"),
+        ("see-ground-v2", [("scripted", "oracle")], {}, "is played by a builder alone"),
         ("see-ground-v2", ["oracle"], {"supervision": ["magic"]}, "expected one of nothing, target, agreed"),
         ("symbols-two-v2", ["oracle"], {}, "is played by pairs"),
     ):
@@ -351,20 +316,9 @@ def test_a_report_has_the_controls_beside_each_result() -> None:
     line = next(line for line in report.markdown(results).splitlines() if "| ours |" in line)
     assert "| reward | 4 | 8 | 100 | 68.8 (" in line
     assert "| blind 0.0 | 9.7 |" in line  # 4 games of each of 8 contents: 3 of 31 others are equal
-    rows = list(csv.DictReader(io.StringIO(report.to_csv(results))))
+    rows = report.entries(results)
     assert [row["agent"] for row in rows] == ["ours", "ours", "theirs"]
-    assert (rows[0]["value"], rows[0]["blind"], rows[0]["muted"]) == ("0.6875", "0.0", "")
-
-
-def test_names_are_text() -> None:
-    """No formula of a spreadsheet, no table, no HTML."""
-    bad = "=1 | $\\frac$\n<b>"
-    results = [result(0.5, name=bad), result(0.25, level="told-ground-v2", name=bad)]
-    text = report.markdown(results)
-    assert text.count(r"=1 \| $\\frac$ &lt;b&gt;") == 2
-    assert "<b>" not in text
-    (row, _) = csv.DictReader(io.StringIO(report.to_csv(results)))
-    assert row["agent"] == "'" + bad
+    assert (rows[0]["value"], rows[0]["blind"], rows[0]["muted"]) == (0.6875, 0.0, None)
 
 
 def test_results_of_the_same_tasks_are_compared() -> None:

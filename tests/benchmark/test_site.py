@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from iglu_marl import DataError
 from iglu_marl.benchmark import levels, run
-from iglu_marl.benchmark.site import write_site
+from iglu_marl.benchmark.report import write_site
 from iglu_marl.cli import app
 
 PUBLISHED = sorted((ROOT / "docs" / "learning").glob("*.json"))

@@ -16,10 +16,8 @@ from gymnasium.utils.env_checker import check_env
 from iglu_marl import Role
 from iglu_marl.benchmark import make, read_result, report, run, strangers, verify
 from iglu_marl.benchmark.catalog import levels
-from iglu_marl.benchmark.codes import Kind, language
-from iglu_marl.benchmark.ideal import ideal_curve
 from iglu_marl.benchmark.splits import SPLITS
-from iglu_marl.benchmark.strangers import CHANCE, GAMES, Sittings
+from iglu_marl.benchmark.strangers import CHANCE, GAMES, Kind, Sittings, ideal_curve, language
 from iglu_marl.core.errors import ActionError, AgentError, ConfigError, DataError
 
 KINDS: tuple[Kind, ...] = ("code", "words", "listen")
