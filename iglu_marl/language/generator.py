@@ -45,16 +45,6 @@ class Record:
         """The program of the question."""
         return self.question.program
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the record with its kind and template, JSON-ready: program as text, things of the answer in words."""
-        return {
-            "question": self.text,
-            "program": str(self.program),
-            "answer": things_in_words(self.answer),
-            "kind": self.question.kind,
-            "template": self.question.template,
-        }
-
 
 class Generator:
     """Source of random questions and statements.

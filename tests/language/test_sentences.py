@@ -43,7 +43,6 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
         (["Three red blocks, three high, in the centre."], column(0, 0, "red", 1, 2, 3)),
         (["nine yellow blocks, 3x3, in the centre, one layer"],
          {(x, -1, z): color_id("yellow") for x in (-1, 0, 1) for z in (-1, 0, 1)}),
-        # names
         # places of the map, of which each gets one; the second part of the same thing; both sides of one thing
         (["a blue block in the centre", "four green blocks diagonally around it, so it looks like a flower"],
          column(0, 0, "blue", 1) | {(x, -1, z): color_id("green") for x in (-1, 1) for z in (-1, 1)}),
@@ -55,8 +54,6 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
          column(0, 0, "blue", 1, 2, 3) | column(0, 0, "green", 4)),
         (["a green block on the floor, two rows north of the centre and one column west of it"],
          column(-1, -2, "green", 1)),
-        # level things on several others, and towers of several colours
-        # a name of two words; one block at each of two places
     ],
 )  # fmt: skip
 def test_sentences_are_followed(texts: list[str], blocks: dict[tuple[int, int, int], int]) -> None:
@@ -141,7 +138,6 @@ ROW, PLATE = "blue -2..2,1,0", "blue -2..2,1,-1..1"
 @pytest.mark.parametrize(
     ("world", "text", "blocks"),
     [
-        # ranges of coordinates, and pairs
         # in the middle of a longer line
         (ROW, "put 3 purple blocks on the row, centred", "purple -1..1,2,0"),
         (ROW, "put 3 purple blocks on the row", None),
@@ -225,7 +221,6 @@ MIXED = "blue -4,1..2,0; red 4,1,0; yellow 4,2,0; green 4,3,0"
         (HULL, "put a green block besidewise the boat", None),
         (HULL, "frobnicate the boat", None),
         ("", "put a red block on top of the trunk", None),
-        # parts
         # layers, rows, columns and blocks by their numbers
         (WALL, "In the wall, replace the block in row 3 (counted from the ground), column 2 (from the west) with blue.",
          "blue -1,3,0"),

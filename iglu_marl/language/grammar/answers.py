@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iglu_marl.language.grammar.makers import MAKERS as MAKERS
-from iglu_marl.language.grammar.makers import define, maker
+from iglu_marl.language.grammar.makers import define
 from iglu_marl.language.meaning.references import Anaphor, Blocks
 
 _ANY = Blocks()
@@ -41,14 +41,9 @@ class Asked:
         return isinstance(dict(self.about).get("of", Anaphor()), Anaphor)
 
 
-@maker
-def asked(kind: str, **about: Any) -> Asked:
-    return Asked(
-        kind, tuple((name, value) for name, value in about.items() if name != "x")
-    )  # "x" is any words
-
-
 _ALL = Blocks(count=None)
+# "x" is any words
+define("asked", lambda kind, **about: Asked(kind, tuple((k, one) for k, one in about.items() if k != "x")))
 define("asked_of_all", lambda kind: Asked(kind, (("of", _ALL),)))
 define("of_all", lambda q: Asked(q.kind, tuple({**dict(q.about), "of": _ALL}.items())) if q.of_it else q)
 define("put_claimed", lambda claim: Asked(claim.kind, (*claim.about, ("put", True))))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import is_dataclass, replace
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any
 
 from iglu_marl.core.grid import color_id, in_zone
 from iglu_marl.language.grammar import modifiers
@@ -48,8 +48,6 @@ CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
 BORDER = tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)
 Sizes = tuple[int, ...]
 Wheres = tuple[Any, ...]
-_ON = ((Direction.UP, 1),)
-_Maker = TypeVar("_Maker", bound=Callable[..., Any])
 MAKERS: dict[str, Any] = {
     **{
         name: one
@@ -74,13 +72,8 @@ MAKERS: dict[str, Any] = {
 """Functions, dataclasses and constants by their names in rules; the functions below are added at the end."""
 
 
-def maker(function: _Maker) -> _Maker:
-    """Register a maker of another module."""
-    MAKERS[function.__name__] = function
-    return function
-
-
 def define(name: str, function: Callable[..., Any]) -> None:
+    """Register a maker."""
     MAKERS[name] = function
 
 

@@ -24,6 +24,11 @@ class Remark:
 
 
 @dataclass(frozen=True)
+class Complaint(Remark):
+    """Words that something is wrong: at the end of a text they take back what was asked for."""
+
+
+@dataclass(frozen=True)
 class Modifiers:
     """Modifiers of new blocks: place, position, size and others."""
 

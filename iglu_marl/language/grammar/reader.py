@@ -17,7 +17,7 @@ from iglu_marl.core.grid import color_id
 from iglu_marl.language.grammar import answers, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Grammar, Parser, is_number
 from iglu_marl.language.grammar.expressions import reject_if
-from iglu_marl.language.grammar.modifiers import InColor, Outside, Remark, View
+from iglu_marl.language.grammar.modifiers import Complaint, InColor, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, singular, slips
 from iglu_marl.language.grammar.templates import ordinal_digits, templates
 from iglu_marl.language.meaning.blocks import CellEdit, Failure, Reason
@@ -144,7 +144,8 @@ class Reader(Parser):
             for value, end, cost in self.clauses(at, after):
                 rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else "other")
                 total = cost + rest_cost
-                if not rests or total > best[0]:
+                takes_back = isinstance(value, Complaint) and at > 0 and rests == [()]
+                if not rests or total > best[0] or takes_back:
                     continue
                 found = [] if total < best[0] else best[1]
                 head: tuple[Any, ...] = () if value is None or isinstance(value, Remark) else (value,)

@@ -8,19 +8,12 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from iglu_marl.core.text import plain_number
-
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|\?")
 
 
 def words(text: str) -> list[str]:
     """Return the words, numbers and question marks of a text, in lower case."""
     return _WORD.findall(text.lower().replace("\u2019", "'"))
-
-
-def number_of(word: str) -> int | None:
-    """Return the number of a word of digits 0 to 9, or None. Only its first six digits count."""
-    return plain_number(word[:6])
 
 
 @lru_cache(maxsize=1)

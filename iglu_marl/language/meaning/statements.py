@@ -10,7 +10,7 @@ from iglu_marl.language.meaning.context import NamedCells, Resolution, Unresolve
 from iglu_marl.language.meaning.matching import find_items
 from iglu_marl.language.meaning.references import Blocks, Reference
 from iglu_marl.language.meaning.regions import Item, connected
-from iglu_marl.language.meaning.shapes import Direction, Kind
+from iglu_marl.language.meaning.shapes import Kind
 from iglu_marl.language.meaning.worlds import ExpectedWorld, standing_cells
 
 
@@ -55,11 +55,10 @@ class Name(Statement):
 class Choose(Statement):
     """The builder may choose where several fit: "any side is fine".
 
-    what: "which" thing, "where" (also which way), or "any". ways: among these sides.
+    what: "which" thing, "where" (also which way), or "any".
     """
 
     what: str = "any"
-    ways: tuple[Direction, ...] = ()
 
 
 @dataclass(frozen=True)
