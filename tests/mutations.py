@@ -4,11 +4,11 @@
     python tests/mutations.py run LIST                        # those without an outcome
 
 Lists are in `tests/mutations/`. An entry has the lines before and after, with as many lines above the edit as make it
-unique. `outcome` is noticed, unnoticed or, given by a person with a `reason`, equivalent: the edit changes nothing that
-anybody could see.
+unique. `outcome` is noticed, unnoticed or, given by a person with a `reason`, equivalent: the edit
+changes nothing that anybody could see.
 
-The quick tests of the sub-package run first, then the slow ones, golden traces and contracts among them. All of them
-pass without an edit. Where the time is over, the entry is `unfinished`: a person looks whether the edit hangs.
+The quick tests of the sub-package run first, then the slow ones, golden traces and contracts among
+them. All pass without an edit. Where the time is over, the entry is `unfinished`: perhaps it hangs.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def tests_of(change: Entry) -> list[str]:
 
 
 def notices(root: Path, change: Entry, marks: str) -> str | None:
-    """Return the test with these marks that notices a mutation in a checkout; None if there is none in time."""
+    """Return the test with these marks that notices a mutation; None if there is none in time."""
     path = root / change["file"]
     text = path.read_text("utf-8")
     path.write_text(text.replace(change["old"], change["new"]), "utf-8")
@@ -171,7 +171,7 @@ def notices(root: Path, change: Entry, marks: str) -> str | None:
 
 
 def run(path: Path) -> None:
-    """Run the mutations of a list that have no outcome in a copy of the checkout, and write what happens into it."""
+    """Run the mutations of a list that have no outcome in a copy of the checkout."""
     changes: list[Entry] = json.loads(path.read_text("utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "checkout"

@@ -15,8 +15,8 @@ from iglu_marl.core.grid import blocks_to_grid, color_id
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.planning import Plan
-from iglu_marl.planning.problem import planning_state
+from iglu_marl.planning import Plan, plan
+from iglu_marl.planning.problem import PlanLevel, planning_state
 from iglu_marl.planning.simulation import step
 from iglu_marl.planning.support import supported_cells
 
@@ -41,6 +41,21 @@ def carry_out(worlds: Worlds, made: Plan) -> np.ndarray:
         records, index = encoding.encode(action)
         step_at(state, 0, records, index)
     return state["grid"][0]
+
+
+def built(worlds: Worlds, edits: Any, controls: Any, level: PlanLevel = "shortest") -> Plan:
+    """A plan that makes these edits and nothing else, and leaves the world that it is for alone."""
+    before, wanted = worlds.get_state().tobytes(), np.array(worlds.grid[0])
+    if isinstance(edits, np.ndarray):
+        wanted = edits
+    else:
+        for x, y, z, color in edits:
+            wanted[y + 1, x + 5, z + 5] = color
+    made = plan(worlds, edits, controls, level)
+    assert made.built, made.reason
+    assert worlds.get_state().tobytes() == before
+    np.testing.assert_array_equal(carry_out(worlds, made), wanted)
+    return made
 
 
 def replays(world: Any, actions: list[Any], controls: Any, desired: np.ndarray) -> bool:

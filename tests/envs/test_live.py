@@ -248,7 +248,7 @@ def test_what_cannot_be_read_changes_nothing(options: Any, said: Any, act: Any, 
 
 
 def recorded(game: LiveGame, path: Path, said: dict[Any, Any]) -> None:
-    """Record a game in which builder and architect speak in each third and fourth tick, beside random acts."""
+    """Record a game of random acts, in which builder and architect speak now and then."""
     space = game.action_space("builder_0")["act"]  # type: ignore[index]
     space.seed(3)
     with Recorder(path) as recorder:

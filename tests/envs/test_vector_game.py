@@ -27,7 +27,7 @@ SMALL: dict[str, Any] = {
     "dialog_length": 18,
     "builder_sees": ("pov", *PLAIN),
 }
-# Acts of a walking builder, most of which use its hands, and poses from which these reach a cell in common.
+# Acts of a walking builder that mostly uses its hands, and poses that reach a cell in common.
 EDITING = np.repeat(range(19), (1, 3, 3, 3, 3, 1, *[1] * 6, 6, 6, 2, 4, 20, 30, 1))
 POSES = [(0.0, 0.0, 1.0, 0.0, -60.0), (0.0, 0.0, -3.0, 180.0, -60.0), (2.0, 0.0, 2.0, 300.0, -50.0)]
 NO_WORDS: dict[str, Any] = {"architects": 0, "max_message_length": None, "dialog_length": None}
@@ -40,7 +40,7 @@ TEAM: dict[str, Any] = {
 
 
 def small(**options: Any) -> dict[str, Any]:
-    """`SMALL` with other options, None for those left out, and with small pictures if there are any."""
+    """`SMALL` with other options (None: left out), and with small pictures if there are any."""
     chosen = {
         name: value for name, value in {**SMALL, **options}.items() if value is not None or name not in SMALL
     }
@@ -52,7 +52,7 @@ def make(count: int = 4, **options: Any) -> VectorGame:
 
 
 def sampled(games: VectorGame, rng: np.random.Generator, moves: Any = None) -> dict[str, Any]:
-    """Random actions of all games; most utterances are silence, some have gaps. moves: what builders do."""
+    """Random actions of all games, and much silence. moves: what builders do."""
     actions = {agent: games.batched_action_space(agent).sample() for agent in games.possible_agents}
     for agent, action in actions.items():
         asks = isinstance(action, dict) and "say" in action
@@ -85,7 +85,7 @@ def same(one: Any, other: Any, where: str = "") -> None:
 def compare(
     games: VectorGame, steps: int, pose: Any = None, moves: Any = None, **options: Any
 ) -> tuple[int, int]:
-    """Play all games in `VectorGame` and each in a `parallel_env`; returns how many ended, and the number of edits."""
+    """Play all games in `VectorGame` and each in a `parallel_env`; return how many ended, and edits."""
     options = small(chat="tokens", **options)
     again = options.pop("autoreset_mode", "NextStep") == "SameStep"
     options.pop("num_threads", None)
@@ -137,7 +137,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "short": {"vocabulary": 3, "dialog_length": 1},
     "builder": {"rewards": "builder", "message_cost": 0.5, "step_cost": 0.1},
     "turns": {
-        "max_turns": 6, "max_steps": None, "builder_sees": ("inventory",), "architect_sees": ("dialog",)
+        "max_turns": 6, "max_steps": None, "builder_sees": ("inventory",),
+        "architect_sees": ("dialog",),
     },
     "bundled": {"tasks": BundledTasks(mode="structures"), "size_reward": True, "completion": "cover"},
     "completion": {"completion_reward": 10, "rewards": "builder"},
@@ -155,7 +156,9 @@ TEAMS: dict[str, dict[str, Any]] = {
         **NO_WORDS, "builders": 2, "max_turns": 30, "max_steps": None,
         "builder_sees": (*PLAIN, "aim", "egocentric", "hotbar"),
     },
-    "pictures of a team": {"builders": 2, "builder_sees": ("pov", "dialog"), "pov_size": (16, 16), "max_steps": 25},
+    "pictures of a team": {
+        "builders": 2, "builder_sees": ("pov", "dialog"), "pov_size": (16, 16), "max_steps": 25
+    },
 }  # fmt: skip
 
 
@@ -197,7 +200,7 @@ def test_same_step_begins_with_an_empty_dialogue() -> None:
 
 
 def test_words_are_paid_in_the_step_in_which_they_are_said() -> None:
-    """Two words cost 2 * 0.25, and three 3 * 0.25; in the step that begins the next episode nobody speaks."""
+    """A word costs 0.25; in the step that begins the next episode nobody speaks."""
     team: dict[str, Any] = {"architects": 2, "builders": 2, "builder_sees": PLAIN}
     games = make(1, **team, message_cost=0.25, rewards="own", max_steps=2)
     games.reset(seed=0)

@@ -1,4 +1,4 @@
-"""`wrong_scale` and `shaping_scale` by a schedule: the clock, the value of an episode, and what is saved of them."""
+"""Scales by a schedule: the clock, the value of an episode, and what is saved of them."""
 
 from __future__ import annotations
 

@@ -350,15 +350,17 @@ def test_size_reward_pays_each_gain_once(view: str) -> None:
 CORNER = [block(NORTH, RED), block(EAST, BLUE)]
 AWAY = (4, -1, 4, GREEN)
 SHIFTED = Task("", [(-4, -1, 3, RED), (-3, -1, 4, BLUE)])  # and turned
-# Name -> task, what the builder does by yaw (a colour is placed, 0 takes a block away), what this pays, and how many of
-# these acts complete the task exactly, and cover it (0: none).
+# Name -> task, what the builder does by yaw (a colour is placed, 0 takes a block away), what this
+# pays, and how many of these acts complete the task exactly, and cover it (0: none).
 COURSES: dict[str, tuple[Task, list[tuple[int, int]], list[int], int, int]] = {
     "one block too many": (
         PAY,
-        [(NORTH, RED), (NORTH, 0), (SOUTH, GREEN), (NORTH, RED), (EAST, BLUE), (SOUTH, 0)], [2, -2, -1, 2, 2, 1], 6, 5,
+        [(NORTH, RED), (NORTH, 0), (SOUTH, GREEN), (NORTH, RED), (EAST, BLUE), (SOUTH, 0)],
+        [2, -2, -1, 2, 2, 1], 6, 5,
     ),
     "removal": (
-        Task("", CORNER[1:], starting_grid=CORNER), [(WEST, GREEN), (NORTH, 0), (WEST, 0)], [-1, 1, 1], 3, 2
+        Task("", CORNER[1:], starting_grid=CORNER),
+        [(WEST, GREEN), (NORTH, 0), (WEST, 0)], [-1, 1, 1], 3, 2,
     ),
     "another colour": (
         Task("", [block(NORTH, GREEN), CORNER[1]], starting_grid=CORNER),
@@ -366,7 +368,8 @@ COURSES: dict[str, tuple[Task, list[tuple[int, int]], list[int], int, int]] = {
     ),
     "all is removed": (Task("", [], starting_grid=CORNER), [(NORTH, 0), (EAST, 0)], [1, 1], 2, 2),
     "starting blocks fix the frame": (
-        Task("", [AWAY, CORNER[0]], starting_grid=[AWAY]), [(EAST, RED), (EAST, 0), (NORTH, RED)], [-1, 1, 2], 3, 3
+        Task("", [AWAY, CORNER[0]], starting_grid=[AWAY]),
+        [(EAST, RED), (EAST, 0), (NORTH, RED)], [-1, 1, 2], 3, 3,
     ),
     "without them it may be elsewhere": (SHIFTED, [(NORTH, RED), (WEST, BLUE)], [2, 2], 2, 2),
     "but not of another shape": (

@@ -117,12 +117,6 @@ def rise(speed, steps):
 
 
 @jit
-def highest_rise(speed):
-    """Return an upper bound in cells of the height that a vertical speed reaches, for any slicing."""
-    return max(speed, 0.0) ** 2 / (2 * GRAVITY)
-
-
-@jit
 def drift(s, fb, lr, flying):
     """Walk or fly for one step, in slices."""
     slices = int(s["slices"])
