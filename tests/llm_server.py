@@ -277,7 +277,8 @@ class LLMServer:
 def streamed(answer: dict[str, Any], with_usage: bool = True) -> bytes:
     """An answer as a stream of events: its text in pieces, a comment, and the usage at the end."""
     (choice,) = answer["choices"]
-    text, about = choice["message"]["content"], {"id": "chat", "model": answer["model"]}
+    text = choice["message"]["content"]
+    about = {"id": "chat", "object": "chat.completion.chunk", "created": 0, "model": answer["model"]}
     size = max(9, len(text) // 50)
     pieces = [{"content": text[at : at + size]} for at in range(0, len(text), size)]
     deltas = [{"role": "assistant", "content": ""}, *pieces]

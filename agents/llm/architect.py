@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,29 +35,11 @@ from iglu_marl.agents.scripted.dialogue_tracker import (
 )
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Settings, check_pair
 from iglu_marl.game.seats import unwrap_game
-from iglu_marl.language import At, Blocks, Build, CellEdit, Instruction, Place, Shape, render
-from iglu_marl.language.meaning.references import Beside
-from iglu_marl.language.meaning.shapes import Direction, Kind
 
 PATIENCE = 3  # turns without a visible change before the model is asked again
 BLIND_PATIENCE = 20  # the same where the builder's pose is not observed
 SETTLE_AFTER = 60  # turns since the last change of the build, even if the builder moves
 MAX_PATIENCE = 64  # turns; patience doubles with each request after which nothing changed
-
-
-@lru_cache(maxsize=1)
-def examples() -> str:
-    """Return example instructions of the grammar, one per line; every builder of this package understands them."""
-    said: tuple[Instruction, ...] = (
-        CellEdit.between((2, -1, -3), 0, 6),
-        CellEdit.between((0, 0, 0), 0, 1),
-        Build(Shape(Kind.ROW, (3,), (Direction.EAST,)), (6,), At((-1, -1, 0))),
-        Build(Shape(Kind.TOWER, (4,)), (3,), At((0, -1, 2))),
-        Place(2, Beside(((Direction.UP, 1),), Blocks((3,), Kind.TOWER))),
-        CellEdit.between((-1, 1, 0), 3, 0),
-        CellEdit.between((4, -1, 4), 1, 5),
-    )
-    return "\n".join(f"  {render(instruction)}" for instruction in said)
 
 
 class LLMArchitect(ModelAgent):
@@ -250,9 +231,7 @@ def architect_chat(
         parts["pose"] = client.part("pose", poses=poses)
     user = Message("user", client.part("turn", **parts).strip(), tuple(pictures))
     text = "tools" if client.answers == "tools" else "structured" if client.settings.structured else "plain"
-    system = client.part(
-        "system", limit=f"{limit} characters", examples=examples(), form=client.part(text).strip()
-    )
+    system = client.part("system", limit=f"{limit} characters", form=client.part(text).strip())
     return Message("system", (system + seat.rules(client.prompts)).strip()), user
 
 

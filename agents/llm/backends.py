@@ -24,19 +24,15 @@ def make_backend(settings: LLMSettings) -> Backend:
 
 
 def _key(settings: LLMSettings) -> str:
-    about = dataclasses.asdict(settings)
-    return json.dumps(
-        {name: value for name, value in about.items() if name not in _AGENT_FIELDS}, sort_keys=True
-    )
+    about = dataclasses.asdict(settings).items()
+    return json.dumps([part for part in about if part[0] not in _AGENT_FIELDS], sort_keys=True)
 
 
 def acquire_backend(settings: LLMSettings) -> Backend:
     """Return the backend of these settings, shared by all users, with its model and budget."""
     with _lock:
         key = _key(settings)
-        backend, users = _shared.get(key, (None, 0))
-        if backend is None:
-            backend = make_backend(settings)
+        backend, users = _shared.get(key) or (make_backend(settings), 0)
         _shared[key] = backend, users + 1
         return backend
 
@@ -45,9 +41,8 @@ def release_backend(settings: LLMSettings) -> None:
     """Release an acquired backend; the last user closes it."""
     with _lock:
         key = _key(settings)
-        backend, users = _shared[key]
+        backend, users = _shared.pop(key)
         if users > 1:
             _shared[key] = backend, users - 1
-            return
-        del _shared[key]
-    backend.close()
+    if users == 1:
+        backend.close()

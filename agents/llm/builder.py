@@ -18,6 +18,7 @@ from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_commands, read_order
 from iglu_marl.agents.llm.seat import (
     BUILDER_SEAT,
+    DoneNotes,
     TeamSeat,
     check_text,
     known_grid,
@@ -47,7 +48,6 @@ from iglu_marl.planning import Edit
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps without action before a failed request is repeated
 
-NOT_YET = "not yet"
 _EXAMPLE = blocks_to_grid(
     [(0, -1, 0, 6), (2, -1, -1, 2), (2, 0, -1, 2), (2, 1, -1, 1)]
 )  # build of the examples
@@ -106,9 +106,8 @@ class LLMBuilder(ModelAgent, BuilderBase):
         self._unheeded = False  # whether the architect's newest message waits for a reply of the model
         self._pause, self._failures = 0, 0
         self._leads_on = False  # whether it sees more to build, without an architect
-        self._done: dict[int, str] = {}  # number of an architect's message -> what was built for it
-        self._newest = -1  # number of the architect's newest message
-        self._order: tuple[int, list[Edit]] | None = None  # message and edits in progress
+        self._done = DoneNotes(self.seat)
+        self._order: tuple[int, list[Edit]] | None = None  # length of the dialogue, and edits in progress
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode. Raises `AgentError` if `role` is not the builder."""
@@ -140,7 +139,6 @@ class LLMBuilder(ModelAgent, BuilderBase):
         self.client.dialogue.extend(fresh)
         if any(map(self.seat.is_addressed, fresh)):
             self._unheeded, self._pause, self._failures = True, 0, 0
-            self._hear()
         self._pause = max(0, self._pause - 1)
         if self.seat.leads:
             self._leads_on = not np.array_equal(observation["target_grid"], known_grid(observation))
@@ -167,23 +165,13 @@ class LLMBuilder(ModelAgent, BuilderBase):
         if self.seat.leads:
             self._failures += not reply.edits
             self._pause = min(RETRY_AFTER * 2**self._failures, MAX_PAUSE)
-        self._order = self._newest, reply.edits
-        for number in range(self._newest):
-            if self._done.get(number) == NOT_YET:
-                self._done[number] = "see the next messages"
-
-    def _hear(self) -> None:
-        """Mark new messages of the architect as not done yet."""
-        for number in range(self._newest + 1, len(self.client.dialogue)):
-            if self.seat.is_addressed(self.client.dialogue[number]):
-                self._done[number] = NOT_YET
-                self._newest = number
+        self._order = len(self.client.dialogue), reply.edits
 
     def _settle_order(self) -> None:
         """Record which edits of the order in progress are in place."""
         if self._order is not None:
-            number, edits = self._order
-            self._done[number] = describe_edits(edits, self._executor.state.grid)
+            length, edits = self._order
+            self._done.note(self.client.dialogue[:length], describe_edits(edits, self._executor.state.grid))
             self._order = None
 
     def _plan_reply(self, text: str) -> BuilderReply:
@@ -210,7 +198,7 @@ class LLMBuilder(ModelAgent, BuilderBase):
             self._executor.settled,
             limit=self.message_length,
             can_ask=self.can_ask,
-            done=self._done,
+            done=self._done.of(self.client.dialogue),
             seat=self.seat,
         )
 

@@ -13,7 +13,7 @@ from iglu_marl import DataError
 from iglu_marl.agents.llm.messages import Reply
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
 
-FORMAT, VERSION = "iglu_marl llm reply", 1
+VERSION = 1
 _log = logging.getLogger(__name__)
 
 
@@ -37,29 +37,26 @@ class ReplyCache:
         path = self.path_of(asked)
         try:
             entry = json.loads(path.read_bytes())
-            if (entry["format"], entry["version"], entry["request"]) != (FORMAT, VERSION, path.stem):
-                return None
             stored = entry["reply"]
-            text, cut = stored["text"], stored["cut"]
-            if type(text) is not str or type(cut) is not bool:
-                return None
-            text.encode("utf-8")  # raises for a half of a character
-            left_out = tuple(map(str, stored.get("left_out", ())))
-            return Reply(text, cut=cut, left_out=left_out, cached=True)
+            text, cut, left_out = stored["text"], stored["cut"], tuple(map(str, stored.get("left_out", ())))
+            text.encode("utf-8")  # raises for a half of a character, and if it is no text
+            if type(cut) is bool and (entry["version"], entry["request"]) == (VERSION, path.stem):
+                return Reply(text, cut=cut, left_out=left_out, cached=True)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            _log.info("the cached reply %s is ignored: %s", path, type(error).__name__)
-            return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+        _log.info("the cached reply %s is ignored", path)
+        return None
 
     def keep(self, asked: Any, reply: Reply) -> None:
         """Store a reply that a server has sent."""
         path = self.path_of(asked)
         stored = {"text": reply.text, "cut": reply.cut, "left_out": reply.left_out}
-        entry = {"format": FORMAT, "version": VERSION, "request": path.stem, "reply": stored}
         try:
             private_folder(self.folder)
             path.parent.mkdir(exist_ok=True)
+            entry = {"version": VERSION, "request": path.stem, "reply": stored}
             write_text(path, json.dumps(entry), mode=PRIVATE)
         except (OSError, ValueError, DataError) as error:
             _log.info("a reply is not cached: %s", type(error).__name__)

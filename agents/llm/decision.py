@@ -14,7 +14,7 @@ from iglu_marl.agents.llm.prompting import Prompts, quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, clip
 from iglu_marl.agents.llm.schemas import SCHEMAS
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.stats import Stats, Transcript
+from iglu_marl.agents.llm.stats import Stats, append_transcript
 
 GIVE_UP_AFTER = 5  # failures of the service in a row
 _ECHO = 2000  # characters of an unreadable reply that the repeated request shows
@@ -48,7 +48,8 @@ class ModelClient:
         self.prompts = Prompts(role.value, settings.prompts)
         self.part = self.prompts.fill
         self._backend, self._is_own = backend, backend is not None
-        self._transcript = Transcript(settings.transcript) if settings.transcript else None
+        if settings.transcript:
+            append_transcript(settings.transcript, {}, None)
         if answers is None and not self.backend.sees_pictures and settings.pictures:
             raise AgentError(f"pictures is True, but {self.backend!r} reads text only; expected False")
         self.episode = -1
@@ -151,9 +152,9 @@ class ModelClient:
             said = said[(len(said) + 3) // 4 :]
 
     def _note(self, attempt: int, request: ChatRequest, reply: Reply) -> None:
-        if self._transcript is not None:
+        if self.settings.transcript:
             about = {"role": self.role.value, "episode": self.episode, "game": self.seed, "attempt": attempt}
-            self._transcript.note(about, request, reply, self.problem)
+            append_transcript(self.settings.transcript, {**about, "problem": self.problem}, request, reply)
 
     def note_section(self) -> str:
         """Return the section on the problem of the last reply, "" if there was none."""

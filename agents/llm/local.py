@@ -131,10 +131,10 @@ def _load(settings: LLMSettings) -> tuple[Any, Any]:
     with extra("llm" if source == settings.model else "pretrained"):
         import torch
         import transformers
-    device = _device(settings, torch)
-    dtype = settings.dtype
+    usual = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    device, dtype = settings.device or usual, settings.dtype
     if dtype == "auto":
-        dtype = "bfloat16" if device == "cuda" else "float32"
+        dtype = "bfloat16" if device.startswith("cuda") else "float32"
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(source)
         model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype))
@@ -150,7 +150,10 @@ def _load(settings: LLMSettings) -> tuple[Any, Any]:
         )
     if settings.adapter:
         _load_adapter(model, settings.adapter)
-    return tokenizer, model.to(device).eval()
+    try:
+        return tokenizer, model.to(device).eval()
+    except (RuntimeError, AssertionError) as error:  # torch has no one class for it
+        raise AgentError(f"device is {device!r}, which torch cannot use: {error!s:.200}") from error
 
 
 def _load_adapter(model: Any, adapter: str) -> None:
@@ -161,16 +164,6 @@ def _load_adapter(model: Any, adapter: str) -> None:
             f"the adapter {adapter!r} could not be loaded, expected the folder or name of one for this model, and peft "
             f"(pip install peft): {error!s:.500}"
         ) from error
-
-
-def _device(settings: LLMSettings, torch: Any) -> str:
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if settings.device == "auto":
-        return next(name for name, present in there.items() if present)
-    if not there[settings.device]:
-        present = ", ".join(name for name, is_there in there.items() if is_there)
-        raise AgentError(f"device is {settings.device!r}, but torch finds only: {present}")
-    return settings.device
 
 
 def _apply_template(tokenizer: Any, chat: list[dict[str, str]], thinking: str) -> str:

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import Role, Utterance
-from iglu_marl.agents.llm.builder import NOT_YET, builder_chat
+from iglu_marl.agents.llm.builder import builder_chat
 from iglu_marl.agents.llm.decision import ModelClient
 from iglu_marl.agents.llm.messages import Backend
 from iglu_marl.agents.llm.reading import read_order
+from iglu_marl.agents.llm.seat import NOT_YET
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import edits_text
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,8 @@ from iglu_marl.agents.llm.prompting import Prompts
 from iglu_marl.agents.llm.world_text import describe_build, describe_pose, describe_sides
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
+
+NOT_YET = "not yet"
 
 
 def check_text(game: Settings, who: str) -> Settings:
@@ -71,6 +73,27 @@ class TeamSeat:
             return ""
         task = "" if self.architects else prompts.fill("leads" if self.sees_target else "helps")
         return f"\n{prompts.fill('team', **self.about)}{task}"
+
+
+class DoneNotes:
+    """What was built for each message that may ask a seat for something, by its number in the dialogue."""
+
+    def __init__(self, seat: TeamSeat) -> None:
+        self._seat, self._notes = seat, dict[int, str]()
+
+    def _asked(self, dialogue: Iterable[Utterance]) -> list[int]:
+        return [number for number, said in enumerate(dialogue) if self._seat.is_addressed(said)]
+
+    def note(self, dialogue: Iterable[Utterance], done: str) -> None:
+        """Record what was done for the newest message of a dialogue."""
+        if asked := self._asked(dialogue):
+            for number in asked:
+                self._notes.setdefault(number, "see the next messages")
+            self._notes[asked[-1]] = done
+
+    def of(self, dialogue: Iterable[Utterance]) -> dict[int, str]:
+        """Return what was done for each message."""
+        return {number: self._notes.get(number, NOT_YET) for number in self._asked(dialogue)}
 
 
 ARCHITECT_SEAT, BUILDER_SEAT = (TeamSeat(me) for me in PAIR)

@@ -17,7 +17,6 @@ from iglu_marl.core.arguments import as_count, as_flag, as_number, check_option
 PREFIX = "IGLU_MARL_LLM_"
 VIEWS = ("layers", "coordinates")
 CHANGES = ("hidden", "shown")
-DEVICES = ("auto", "cpu", "cuda", "mps")
 THINKING = ("auto", "on", "off")
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -85,9 +84,13 @@ class LLMSettings:
     prompts: str = _setting("", "folder with your own prompt files (architect.txt, builder.txt)")
     transcript: str = _setting("", "file to which every chat and reply is appended (JSON lines)")
     # -- local models
-    device: str = _setting("auto", "local: " + ", ".join(DEVICES), known=DEVICES)
+    device: str = _setting(
+        "", "local: device of torch, such as cpu or cuda:1; empty: the first of cuda, mps and cpu"
+    )
     dtype: str = _setting(
-        "auto", "local: " + ", ".join(DTYPES) + "; auto is bfloat16 on cuda, else float32", known=DTYPES
+        "auto",
+        "local: " + ", ".join(DTYPES) + "; auto is bfloat16 on a CUDA device, else float32",
+        known=DTYPES,
     )
     adapter: str = _setting("", "local: folder or name of an adapter (LoRA) for the model; needs peft")
     thinking: str = _setting(

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-import os
-import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +12,7 @@ from typing import Any
 
 from iglu_marl import AgentError
 from iglu_marl.agents.llm.messages import ChatRequest, Reply
-from iglu_marl.core.files import PRIVATE, opened
+from iglu_marl.core.files import PRIVATE, error_reason, opened
 
 
 @dataclass
@@ -56,37 +53,21 @@ class Stats:
         return {**found, "cost": round(self.cost, 9), **counts}
 
 
-_writing = threading.Lock()
-
-
-class Transcript:
-    """Append every chat and its reply to a file of JSON lines. Pictures are represented by their SHA-256.
+def append_transcript(
+    path: str, about: Mapping[str, Any], request: ChatRequest | None, reply: Reply | None = None
+) -> None:
+    """Append a chat, without its pictures, and its reply to a file of JSON lines; without a request only create it.
 
     Raises `AgentError` if the file cannot be written.
     """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self._write("")
-
-    def note(self, about: Mapping[str, Any], request: ChatRequest, reply: Reply, problem: str) -> None:
-        """Append a request and its reply. problem: why the reply could not be read."""
-        messages: list[dict[str, Any]] = []
-        for part in request.messages:
-            messages.append({"speaker": part.speaker, "text": part.text})
-            if part.pictures:
-                messages[-1]["pictures"] = [hashlib.sha256(picture).hexdigest() for picture in part.pictures]
-        failure = None if reply.failure is None else reply.failure.value
-        answer = {**dataclasses.asdict(reply), "failure": failure}
-        line = {**about, "seed": request.seed, "messages": messages, "reply": answer, "problem": problem}
-        self._write(json.dumps(line, ensure_ascii=False) + "\n")
-
-    def _write(self, text: str) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with _writing, opened(self.path, "ab", PRIVATE) as file:  # one write at the end of the file
-                file.write(text.encode("utf-8", errors="replace"))
-        except OSError as error:
-            raise AgentError(
-                f"the transcript {self.path} cannot be written: {error.strerror or error}"
-            ) from None
+    line = b""
+    if request is not None and reply is not None:
+        messages = [{"speaker": part.speaker, "text": part.text} for part in request.messages]
+        entry = {**about, "seed": request.seed, "messages": messages, "reply": dataclasses.asdict(reply)}
+        line = json.dumps(entry, ensure_ascii=False).encode("utf-8", errors="replace") + b"\n"
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with opened(path, "ab", PRIVATE) as file:  # one write at the end of the file
+            file.write(line)
+    except OSError as error:
+        raise AgentError(f"the transcript {path} cannot be written: {error_reason(error)}") from None

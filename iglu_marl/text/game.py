@@ -284,7 +284,7 @@ class TextGame:
         said = seat.client.clip_message(order.say, MESSAGE_LENGTH)
         self.counts["wrong"] += int(np.count_nonzero((after != self.grid) & (after != self.target)))
         self.grid, seat.used = after, used
-        seat.note(self.dialogue, describe_edits(order.edits, after))
+        seat.done.note(self.dialogue.of_speakers(seat.heard), describe_edits(order.edits, after))
         self.say(seat.place.me, said)
         return said, len(order.edits)
 
@@ -342,7 +342,7 @@ class TextGame:
             x, y, z, pitch, yaw = self.pose
             seen["pov"] = Painter().render_scenes(self.grid[None], [(x, y, z, yaw, pitch)], PICTURE)[0]
         can_ask = self.partner != "none" and getattr(self.partner, "can_ask", True)
-        done = seat.done_for(client.dialogue)
+        done = seat.done.of(client.dialogue)
         grid = None if self.view == "own" else self.grid
         return builder_chat(
             client, said, seen, grid, limit=MESSAGE_LENGTH, can_ask=can_ask, done=done, seat=seat.place

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.agents.llm.decision import ModelClient
-from iglu_marl.agents.llm.seat import TeamSeat
-from iglu_marl.core.dialogue import Dialogue, Utterance
+from iglu_marl.agents.llm.seat import DoneNotes, TeamSeat
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid
 from iglu_marl.game.knowledge import Parts
 
@@ -40,7 +38,7 @@ class TextSeat:
         self.client.begin(seed)
         self.used = np.zeros(6, np.int64)  # blocks by color
         self.shown: tuple[int, BlockGrid] | None = None  # length of the dialogue, and build, of its last chat
-        self._done: dict[int, str] = {}
+        self.done = DoneNotes(self.place)
 
     def target(self, target: BlockGrid) -> dict[str, npt.NDArray[Any]]:
         """Return what it observes of the target."""
@@ -48,21 +46,6 @@ class TextSeat:
             return {"target_grid": target}
         mask = self._parts.mask(target)
         return {"target_grid": target * mask, "target_mask": mask, "target_sides": self._parts.sides(target)}
-
-    def _asked(self, dialogue: Iterable[Utterance]) -> list[int]:
-        """Return the numbers of the messages that may ask it for something."""
-        return [number for number, said in enumerate(dialogue) if self.place.is_addressed(said)]
-
-    def note(self, dialogue: Dialogue, done: str) -> None:
-        """Record what it did for the newest of these messages."""
-        if asked := self._asked(dialogue.of_speakers(self.heard)):
-            for number in asked:
-                self._done.setdefault(number, "see the next messages")
-            self._done[asked[-1]] = done
-
-    def done_for(self, dialogue: Iterable[Utterance]) -> dict[int, str]:
-        """Return what it did for each of these messages, by number."""
-        return {number: self._done.get(number, "not yet") for number in self._asked(dialogue)}
 
 
 def block_counts(grid: BlockGrid) -> npt.NDArray[np.int64]:

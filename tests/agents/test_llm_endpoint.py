@@ -41,7 +41,7 @@ from iglu_marl.agents.llm.cache import ReplyCache
 from iglu_marl.agents.llm.endpoint import EndpointBackend
 from iglu_marl.agents.llm.messages import Message
 from iglu_marl.agents.llm.reading import Unreadable, read_order
-from iglu_marl.agents.llm.stats import Transcript
+from iglu_marl.agents.llm.stats import append_transcript
 from iglu_marl.cli import main
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions, published, task_samples
@@ -622,7 +622,7 @@ def test_a_damaged_file_counts_as_none(damage: Any, server: LLMServer, backend: 
 
 def test_what_was_said_is_its_owners_alone(tmp_path: Path) -> None:
     ReplyCache(tmp_path / "cache").keep({"same": 1}, Reply("hello"))
-    Transcript(tmp_path / "chat.jsonl")
+    append_transcript(str(tmp_path / "chat.jsonl"), {}, None)
     for path in (tmp_path / "cache", *tmp_path.glob("cache/*/*"), tmp_path / "chat.jsonl"):
         assert not path.stat().st_mode & 0o077, path
 
@@ -863,7 +863,7 @@ def test_many_games_are_in_flight_and_are_the_same_games() -> None:
         return evaluate(**agents, tasks=tasks, **options, **more)
 
     with llm_server() as server:
-        server.always = Misbehaviour(stall_s=0.05)
+        server.always = Misbehaviour(stall_s=0.3)
         many = played(server)
         assert 3 <= server.most_at_once <= 6
         assert many.settings["agents"]["architects"]["a"]["model"] == "m"

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,15 @@ import pytest
 from llm_server import LLMServer, Misbehaviour, llm_server
 from requirements import require
 
+from iglu_marl import Task, evaluate
+from iglu_marl.agents import LLMBuilder
+from iglu_marl.agents.llm import ChatRequest, LLMSettings
+from iglu_marl.agents.llm.endpoint import EndpointBackend
 from iglu_marl.agents.llm.messages import Message
+from iglu_marl.agents.llm.prompting import quoted
 from iglu_marl.benchmark.model_players import PLAYERS
 from iglu_marl.benchmark.models import find_level, outcome
+from iglu_marl.text.game import edits_of, order_text
 
 LEVEL, GAMES = "clarification", 4
 
@@ -90,6 +97,38 @@ def test_a_server_gives_the_same_scores_as_the_games_themselves(logs: Any) -> No
     assert result.tokens > 1000
     assert result.cost is not None
     assert {(one["temperature"], one["max_tokens"]) for one in seen} == {(0.0, 8192)}
+
+
+def test_inspect_evaluate_and_text_games_give_the_same_scores(tmp_path: Path) -> None:
+    """Of one model on the same tasks, whose prompts differ: it does every other request."""
+    level, replies = find_level("requests"), {}
+    rounds = [level.game(number).rounds[0] for number in range(GAMES)]
+    for number, one in enumerate(rounds):
+        edits = edits_of(one.start, one.target) if number % 2 == 0 else []
+        replies[quoted(one.text)] = order_text(edits)
+
+    def answer(messages: list[dict[str, Any]]) -> str:
+        return next(reply for text, reply in replies.items() if text in messages[-1]["content"])
+
+    with llm_server(answer) as server:
+        settings = LLMSettings("some-model", server.url, cache="off")
+        own, backend = [], EndpointBackend(settings)
+        for number in range(GAMES):
+            game, chat = level.start(number)
+            while chat:
+                (reply,) = backend.complete([ChatRequest(tuple(map(Message.of_chat, chat)))])
+                chat = game.step(reply.text)[0]
+            own.append(outcome(level, number, 0, game).score)
+        backend.close()
+        tasks = [Task(f"<Architect> {one.text}", one.target, starting_grid=one.start) for one in rounds]
+        builder = partial(LLMBuilder.for_env, settings=settings)
+        config = {"max_message_length": 1000, "max_steps": 500}
+        games = evaluate("replay", {"llm": builder}, tasks, controls="flying", config=config, progress=False)
+        words = ("--level", level.name, "--games", str(GAMES), "-o", "logs")
+        assert command(tmp_path, "benchmark", f"some-model@{server.url}", *words).returncode == 0
+    (result,) = results(tmp_path / "logs")
+    assert [row.score for row in result.rows.values()] == own == [1, 0, 1, 0]
+    assert [row["completed"] for row in games.rows] == [True, False, True, False]
 
 
 def _duplicate(log: dict[str, Any]) -> None:

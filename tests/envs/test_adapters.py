@@ -69,8 +69,10 @@ def test_games_are_served_to_the_clients_of_openenv(tmp_path: Path) -> None:
 
 @pytest.mark.system
 def test_a_trainer_plays(tmp_path: Path) -> None:
-    said = run("trl", tmp_path, ROOT / "tests" / "trl_toy.py", "--steps", "1", "--generations", "2")
-    assert re.search(r"mean reward \d", said)
+    toy = ROOT / "tests" / "trl_toy.py"
+    said = run("trl", tmp_path, toy, "--both", "--steps", "1", "--generations", "2")
+    assert re.findall(r"(\w+): 1 steps", said) == ["BuilderEnvironment", "ArchitectEnvironment"]
+    assert len(re.findall(r"mean reward -?\d", said)) == 2
 
 
 def test_the_image_installs_and_starts_what_there_is() -> None:
