@@ -13,7 +13,7 @@ from iglu_marl.benchmark.protocol import verify
 from iglu_marl.benchmark.report import curves_svg, result_table
 from iglu_marl.benchmark.results import Result, read_result
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.files import made_folder, write_text
+from iglu_marl.core.files import atomic_write, made_folder, write_text
 from iglu_marl.core.tables import Code, Markup, Table, html_table
 
 _STYLE = """
@@ -53,7 +53,8 @@ def write_site(
     results = {name: read_result(path) for name, path in files.items()}
     watched, ranked = {}, {}
     for name, path in files.items():
-        shutil.copyfile(path, place / name)
+        with atomic_write(place / name) as copy:
+            shutil.copyfile(path, copy)
         if not results[name].faults():
             ranked[name], watched[name] = results[name], _verified(path, results[name], place, games)
     parts = []

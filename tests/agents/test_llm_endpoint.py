@@ -944,7 +944,7 @@ def test_a_game_steps_while_the_model_thinks(tmp_path: Path) -> None:
         began = time.monotonic()
         for agent in agents.values():
             agent.close()
-        assert time.monotonic() - began < 1, "leaving does not wait for a server"
+        assert time.monotonic() - began < 5, "leaving does not wait for a server"
 
 
 def test_an_error_in_the_background_is_raised(server: LLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
