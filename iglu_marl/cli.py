@@ -5,6 +5,7 @@ Exit codes:
     1: The command ran, and its result is negative: a structure is incomplete, a pack is damaged, a text is not
         understood, a replay differs, or games ended with an error.
     2: The usage or the input is wrong.
+    130, 143: Ctrl+C or SIGTERM ended it.
 """
 
 from __future__ import annotations

@@ -146,15 +146,11 @@ class Values:
 
 def reader_target(name: str) -> FuzzTarget:
     """A reader of `test_damaged_input`, given other contents for the file that may be damaged."""
-    table = name.startswith("table of ")
     plain = name.removeprefix("table of ")
-    reader = replace(damaged.TABLES[plain], kept=None, own=set()) if table else damaged.READERS[plain]
+    reader = damaged.READERS[name] if plain == name else replace(damaged.TABLES[plain], kept=None, own=set())
 
     def seeds() -> list[bytes]:
-        if table:
-            return [damaged.GOOD_TABLES[plain]]
-        made = damaged.recorded_game(scratch()) if plain == "recording" else None
-        return [made] if made else [damaged.GOOD.get(plain) or reader.files[reader.damaged]]
+        return [reader.content or damaged.recorded_game(scratch())]
 
     def check(data: bytes) -> None:
         folder = scratch() / name  # without files of other targets

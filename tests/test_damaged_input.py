@@ -146,7 +146,8 @@ class Reader:
 
     files: the good input by names of files. damaged: the one of them that is damaged. place: what has to be named.
     read: reads the folder or zip. kept: what is there whatever happens to the damaged file; None where an error may be
-    raised, because nothing else is in it. own: what may be gone with it. values: ways into its JSON.
+    raised, because nothing else is in it. own: what may be gone with it. values: ways into its JSON. good: its good
+    content, if it is in no `files`.
     """
 
     files: dict[str, bytes]
@@ -157,6 +158,12 @@ class Reader:
     place: str = ""
     values: list[tuple[Any, ...]] = field(default_factory=list)
     zipped: bool = True
+    good: bytes = b""
+
+    @property
+    def content(self) -> bytes:
+        """The good content of the file."""
+        return self.files.get(self.damaged, self.good)
 
     def check(self, folder: Path, content: bytes) -> None:
         """Reads the input with that content in the damaged file's place."""
@@ -356,7 +363,7 @@ OWN_TASK = {
     "invariant": False,
     "ids": "iglu",
 }
-OTHER_TASK = json.dumps({**OWN_TASK, "id": "other"}).encode()
+HUT, OTHER_TASK = (json.dumps({**OWN_TASK, "id": name}).encode() for name in ("hut", "other"))
 FEEDBACK = [
     {
         "HitId": f"H{number}",
@@ -447,7 +454,7 @@ READERS: dict[str, Reader] = {
         SINGLE, "question_bank.csv", read_singleturn, {"CQ-game-1", "CQ-game-2", "CQ-game-3"},
     ),
     "tape": Reader(
-        {}, "step-2", read_world_file, None, zipped=False,
+        {}, "step-2", read_world_file, None, zipped=False, good=WORLD,
         values=[("tape",), ("worldEndingState", "blocks", 0, 0), ("avatarInfo", "pos", 1), ("avatarInfo", "look", 0)],
     ),
     "session": Reader(
@@ -470,60 +477,56 @@ READERS: dict[str, Reader] = {
         values=[("train",), ("train", 0)], place="C7",
     ),
     "own JSON": Reader(
-        {"other.json": OTHER_TASK}, "mine.json", read_own, None, {"hut", "other"}, zipped=False,
+        {"other.json": OTHER_TASK}, "mine.json", read_own, None, {"hut", "other"}, zipped=False, good=HUT,
         values=[("id",), ("structure",), ("dialog",), ("dialog", 0, "text"), ("target", 0, 1), ("target", 1, 3),
                 ("target",), ("invariant",), ("ids",)],
     ),
     "own lines": Reader(
-        {"other.json": OTHER_TASK}, "mine.jsonl", read_own, None, {"hut", "other"}, zipped=False,
+        {"other.json": OTHER_TASK}, "mine.jsonl", read_own, None, {"hut", "other"}, zipped=False, good=HUT,
         values=[("dialog", 0, "role"), ("target", 0)],
     ),
     "event file": Reader(
         {"human_agent_feedback.csv": table(",".join(FEEDBACK_COLUMNS), FEEDBACK)}, "gamedata.json", read_feedback,
-        {"H1", "H2"}, zipped=False,
+        {"H1", "H2"}, zipped=False, good=b"[1]",
     ),
     "structures": Reader(
-        {}, "structures.json", read_structures, None, zipped=False,
+        {}, "structures.json", read_structures, None, zipped=False, good=json.dumps(STRUCTURES).encode(),
         values=[("colours",), ("colours", "1"), ("block_order",), ("block_order", 0), ("ground_y",), ("structures",),
                 ("structures", "C7"), ("structures", "C7", "name"), ("structures", "C7", "blocks"),
                 ("structures", "C7", "blocks", 0, 0)],
     ),
     "evaluation": Reader(
-        {}, "games.jsonl", read_games, None, zipped=False,
+        {}, "games.jsonl", read_games, None, zipped=False, good=logged("e", GAME_ROW),
         values=[("architect",), ("episode",), ("skills",), ("actions",), ("actions", 0), ("f1",), ("steps",)],
     ),
     "predictions": Reader(
-        {}, "predictions.jsonl", read_predictions, None, zipped=False,
+        {}, "predictions.jsonl", read_predictions, None, zipped=False, good=logged("p", PREDICTION),
         values=[("name",), ("tags",), ("placed",), ("placed", 0), ("made",), ("made", 0, 1), ("error",)],
     ),
     "recording": Reader({}, "game.jsonl", read_played, None, zipped=False),
 }  # fmt: skip
-GOOD: dict[str, bytes] = {
-    "tape": WORLD,
-    "own JSON": json.dumps(OWN_TASK).encode(),
-    "own lines": json.dumps(OWN_TASK).encode(),
-    "event file": b"[1]",
-    "structures": json.dumps(STRUCTURES).encode(),
-    "evaluation": logged("e", GAME_ROW),
-    "predictions": logged("p", PREDICTION),
-}
 TABLES: dict[str, Reader] = {
     "games": Reader(
-        {}, "games.csv", read_questions, {"CQ-game-1", "CQ-game-2", "CQ-game-3", "CQ-game-4"}, zipped=False
+        {},
+        "games.csv",
+        read_questions,
+        {"CQ-game-1", "CQ-game-2", "CQ-game-3", "CQ-game-4"},
+        zipped=False,
+        good=SINGLE["clarifying_questions_train.csv"],
     ),
-    "bank": Reader({}, "bank.csv", read_bank, {"q_1"}, zipped=False),
+    "bank": Reader({}, "bank.csv", read_bank, {"q_1"}, zipped=False, good=SINGLE["question_bank.csv"]),
     "dialogs": Reader(MULTI, "dialogs.csv", read_multiturn, SESSIONS),
     "single turns": Reader(
         SINGLE, "clarifying_questions_train.csv", read_singleturn, {"CQ-game-1", "CQ-game-2", "CQ-game-3"}
     ),
-    "feedback": Reader({}, "human_agent_feedback.csv", read_feedback, {"H1", "H2"}, zipped=False),
-}
-GOOD_TABLES: dict[str, bytes] = {
-    "games": SINGLE["clarifying_questions_train.csv"],
-    "bank": SINGLE["question_bank.csv"],
-    "dialogs": MULTI["dialogs.csv"],
-    "single turns": SINGLE["clarifying_questions_train.csv"],
-    "feedback": table(",".join(FEEDBACK_COLUMNS), FEEDBACK),
+    "feedback": Reader(
+        {},
+        "human_agent_feedback.csv",
+        read_feedback,
+        {"H1", "H2"},
+        zipped=False,
+        good=table(",".join(FEEDBACK_COLUMNS), FEEDBACK),
+    ),
 }
 
 
@@ -534,19 +537,13 @@ def no_other_data(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
 
 
-def good_content(name: str, recorded: bytes) -> bytes:
-    reader = READERS[name]
-    return {**GOOD, "recording": recorded}.get(name) or reader.files[reader.damaged]
-
-
 # ---------------------------------------------------------------------------------------------------- the tests
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_good_input_is_read_whole(name: str, tmp_path: Path, recorded: bytes) -> None:
     reader = READERS[name]
-    content = good_content(name, recorded)
-    files = {**reader.files, reader.damaged: content}
+    files = {**reader.files, reader.damaged: reader.content or recorded}
     path = write_zip(tmp_path / "p.zip", files) if reader.zipped else write_folder(tmp_path, files)
     found = reader.read(path)
     assert (reader.kept or set()) | reader.own <= found.names
@@ -589,7 +586,7 @@ VALUED += [("recording", line, tuple(way)) for line, *way in RECORDED]
 def test_another_value_in_its_place(
     name: str, line: int, way: tuple[Any, ...], tmp_path: Path, recorded: bytes
 ) -> None:
-    lines = good_content(name, recorded).splitlines()
+    lines = (READERS[name].content or recorded).splitlines()
     for number, damaged in enumerate(damaged_values(json.loads(lines[line]), way)):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -603,7 +600,7 @@ def test_another_value_in_its_place(
 def test_another_row_among_the_rows(name: str, damage: str, tmp_path: Path) -> None:
     """At the beginning, between the others and at the end; the rows around it are all read."""
     reader = TABLES[name]
-    header, *rows = GOOD_TABLES[name].rstrip(b"\n").split(b"\n")
+    header, *rows = reader.content.rstrip(b"\n").split(b"\n")
     for number, at in enumerate((0, 1, len(rows))):
         folder = tmp_path / str(number)
         folder.mkdir()

@@ -230,7 +230,8 @@ def write_site(
     lacking = []
     for name, path in files.items():
         result = read_result(path)
-        shutil.copyfile(path, place / name)
+        with atomic_write(place / name) as copy:
+            shutil.copyfile(path, copy)
         if faults := result.faults():
             lacking.append((Code(name), Code(result.level), result.name, "; ".join(faults)))
         else:

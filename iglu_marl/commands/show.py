@@ -20,7 +20,6 @@ from iglu_marl.core.grid import BlockGrid
 from iglu_marl.tasks.named import is_imported
 
 if TYPE_CHECKING:
-    from iglu_marl.core.task import Task
     from iglu_marl.recording.films import Film
 
 PAGE, VIDEOS = ".html", (".mp4", ".gif")
@@ -158,18 +157,27 @@ def _film(source: str, data: Path | None) -> Film:
 
 
 def _pictures_of(name: str, tasks: str | None, data: Path | None) -> tuple[str, BlockGrid, BlockGrid]:
-    """Return the title, start and target of a structure or task."""
-    from iglu_marl.commands.task_selection import all_tasks, find_structure
-    from iglu_marl.tasks import StructureTasks
+    """Return the title, start and target of a structure or task.
+
+    The name is one of the source, else of the bundled set, or of the Minecraft Dialogue Corpus (C1..C157).
+    """
+    from iglu_marl.commands.task_selection import all_tasks
+    from iglu_marl.tasks import StructureTasks, TaskSet
     from iglu_marl.tasks.named import as_source
 
-    if tasks is not None and not isinstance(as_source(tasks), StructureTasks):
-        found = all_tasks(tasks)
-        opt.expect_one_of("SOURCE", name, found)
-        task: Task = found[name]
-        return name, task.start_grid, task.target_grid
-    title, grid = find_structure(name, tasks, data)
-    return title, np.zeros_like(grid), grid
+    source = None if tasks is None else as_source(tasks)
+    if not isinstance(source, StructureTasks):
+        listed = all_tasks(tasks)
+        if name in listed:
+            return name, listed[name].start_grid, listed[name].target_grid
+        if tasks is not None or name not in TaskSet.LISTED:
+            corpus = f"C1..C{len(TaskSet.LISTED)}"
+            opt.expect_one_of("SOURCE", name, listed if tasks is not None else [*listed, corpus])
+        source = TaskSet([name], path=data, dialog=False)
+    opt.expect_one_of("SOURCE", name, source.structures)
+    structure = source.structures[name]
+    title = structure.key if structure.key == structure.name else f"{structure.key}: {structure.name}"
+    return title, np.zeros_like(structure.grid), structure.grid
 
 
 def _draw_import(source: str, output: Path, width: int | None) -> dict[str, Any]:

@@ -36,15 +36,13 @@ def private_folder(path: str | os.PathLike[str]) -> Path:
     return made_folder(path, mode=0o700)
 
 
-def made_folder(
-    path: str | os.PathLike[str], error: type[IgluMarlError] = DataError, mode: int = 0o777
-) -> Path:
-    """Create a folder and its parents if they are missing. Return its path. An `OSError` becomes `error`."""
-    folder = usable_path(path, error, named=False)
+def made_folder(path: str | os.PathLike[str], mode: int = 0o777) -> Path:
+    """Create a folder and its parents if they are missing. Return its path. An `OSError` becomes a `DataError`."""
+    folder = usable_path(path, named=False)
     try:
         folder.mkdir(mode, parents=True, exist_ok=True)
     except OSError as fault:
-        raise error(f"{folder} cannot be used as a folder: {error_reason(fault)}") from None
+        raise DataError(f"{folder} cannot be used as a folder: {error_reason(fault)}") from None
     return folder
 
 

@@ -112,29 +112,23 @@ def _described(fault: BaseException) -> str:
     return f"it is not in the expected form ({type(fault).__name__}: {fault!s:.120})"
 
 
-def read_file(path: Path, limit: int, error: type[IgluMarlError] = DataError, *, page: bool = False) -> bytes:
+def read_file(path: Path, limit: int) -> bytes:
     """Return the content of a file.
 
-    Args:
-        path: the file.
-        limit: maximal size in bytes.
-        error: raised for larger files and placeholders; names the file.
-        page: whether the file may be a web page.
-
+    Raises `DataError`, naming the file, if it has more than `limit` bytes, is a placeholder, or cannot be read.
     """
-    with wrap_errors(str(path), error):
+    with wrap_errors(str(path)):
         without_waiting = getattr(os, "O_NONBLOCK", 0)
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | without_waiting)) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):  # it may block, or never end
-                raise error(f"{path} is a pipe or a device, expected a regular file")
+                raise DataError(f"{path} is a pipe or a device, expected a regular file")
             if status.st_size > limit:
-                raise error(too_large(str(path), status.st_size, limit))
+                raise DataError(too_large(str(path), status.st_size, limit))
             content = file.read(limit + 1)
         if len(content) > limit:
-            raise error(too_large(str(path), len(content), limit))
-        if not page:
-            check_placeholder(content[:1024], str(path))
+            raise DataError(too_large(str(path), len(content), limit))
+        check_placeholder(content[:1024], str(path))
         return content
 
 

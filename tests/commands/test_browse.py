@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -24,10 +23,9 @@ from made_packs import (
     write_zip,
 )
 from replay_data import page_data
-from typer.testing import CliRunner
+from shell import run_json
 
-from iglu_marl.cli import app
-from iglu_marl.core.errors import ConfigError, IgluMarlError, RenderError
+from iglu_marl.core.errors import ConfigError, RenderError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.data import CDMDataset, bundled
 from iglu_marl.rendering import ReplayRecorder
@@ -37,15 +35,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cache")]
 
 POSE = (0.0, -0.25, 0.0, 0.0, 0.0)
 ATTACK = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>{{data}}\u2028"
-
-
-def call(*words: object) -> Any:
-    """What the command tells as JSON; errors of ours are raised."""
-    result = CliRunner().invoke(app, ["data", "browse", *map(str, words), "--json"])
-    if isinstance(result.exception, IgluMarlError):
-        raise result.exception
-    assert result.exit_code == 0, (result.output, result.exception)
-    return json.loads(result.stdout)
 
 
 def made(name: str, *said: tuple[str, str], blocks: Any = (), **more: str) -> CorpusSession:
@@ -71,7 +60,7 @@ class Tags(HTMLParser):
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages of the bundled sessions."""
     folder = tmp_path_factory.mktemp("pages") / "bundled"
-    assert call("bundled", "-o", folder) == {
+    assert run_json("data", "browse", "bundled", "-o", folder) == {
         "source": "bundled",
         "sessions": 96,
         "left_out": [],
@@ -150,17 +139,21 @@ def test_games_of_one_turn(tmp_path: Path) -> None:
         rebuilt_file(1): world(*tower(3), tape=["damaged"]),
     }
     path = write_zip(tmp_path / "iglu-singleturn.zip", files)
-    told = call("iglu-singleturn", "--data", path, "-o", tmp_path / "out")
+    told = run_json("data", "browse", "iglu-singleturn", "--data", path, "-o", tmp_path / "out")
     assert (told["sessions"], told["left_out"]) == (2, ["CQ-game-3"])
     one, two = page_data(tmp_path / "out" / "index.html")["sessions"]
     assert (len(one["blocks"]), len(two["blocks"])) == (3, 1)
     assert [line[:2] for line in two["said"]] == [["architect", "instruction 2"], ["builder", "where?"]]
     with pytest.raises(ConfigError, match="has no structure 'c8', expected one of c7"):
-        call("iglu-singleturn", "--data", path, "-o", tmp_path / "none", "--structure", "c8")
+        run_json(
+            "data", "browse", "iglu-singleturn", "--data", path, "-o", tmp_path / "none", "--structure", "c8"
+        )
 
 
 def test_a_session_with_a_timeline(shared: Path, tmp_path: Path) -> None:
-    told = call("mdc", "--data", shared / "data", "-o", tmp_path / "out", "--structure", "C1")
+    told = run_json(
+        "data", "browse", "mdc", "--data", shared / "data", "-o", tmp_path / "out", "--structure", "C1"
+    )
     sessions = CDMDataset(path=shared / "data", structures="C1").sessions()
     assert told["sessions"] == len(sessions) == 4
     rows = page_data(tmp_path / "out" / "index.html")["sessions"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
-import json
 import zipfile
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 from file_server import FileServer, file_server
-from typer.testing import CliRunner
+from shell import run, run_json
 
 from iglu_marl import cli
 from iglu_marl.core.errors import IgluMarlError
@@ -53,7 +52,6 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("IGLU_DATA_PATH", "IGLU_MARL_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture
@@ -74,17 +72,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
         yield running
 
 
-def call(*arguments: object, expect: int = 0) -> str:
-    """What the command prints; errors of ours are raised, as `main` shows them."""
-    result = CliRunner().invoke(cli.app, ["data", *map(str, arguments)])
-    if isinstance(result.exception, IgluMarlError):
-        raise result.exception
-    assert result.exit_code == expect, (result.output, result.exception)
-    return result.output
+def call(*words: object, code: int = 0) -> str:
+    return run("data", *words, code=code).output
 
 
-def call_json(*arguments: object, expect: int = 0) -> Any:
-    return json.loads(call(*arguments, "--json", expect=expect))
+def call_json(*words: object, code: int = 0) -> Any:
+    return run_json("data", *words, code=code)
 
 
 def test_from_nothing_to_a_verified_pack(server: FileServer, tmp_path: Path) -> None:
@@ -126,7 +119,7 @@ def test_verify_finds_everything_that_is_wrong(tmp_path: Path) -> None:
     }
     path = tmp_path / "x.zip"
     path.write_bytes(make_zip(content).replace(b"some text", b"SOME text"))
-    verdict = call_json("verify", "iglu-multiturn", "--data", path, expect=1)
+    verdict = call_json("verify", "iglu-multiturn", "--data", path, code=1)
     assert not verdict["whole"]
     assert verdict["upstream_file"] is False
     assert verdict["left_out"] == {"parent": 1}
@@ -134,7 +127,7 @@ def test_verify_finds_everything_that_is_wrong(tmp_path: Path) -> None:
     assert len(verdict["problems"]) == len(parts)
     for part, problem in zip(parts, verdict["problems"], strict=True):
         assert all(piece in problem for piece in part.split(" .* "))
-    text = call("verify", "iglu-multiturn", "--data", path, expect=1)
+    text = call("verify", "iglu-multiturn", "--data", path, code=1)
     assert "left out ../up" in text
     assert "damaged: 4 problems" in text
 
@@ -142,7 +135,7 @@ def test_verify_finds_everything_that_is_wrong(tmp_path: Path) -> None:
 def test_long_lists_of_problems_are_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     path.write_bytes(make_zip({"dialogs.csv": b"", **{f"../{number}": b"" for number in range(30)}}))
-    text = call("verify", "iglu-multiturn", "--data", path, expect=1)
+    text = call("verify", "iglu-multiturn", "--data", path, code=1)
     assert "and 21 more" in text  # 30 left out, and builder-data/ missing
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from shell import run, run_json
 
-from iglu_marl import Task, evaluate
-from iglu_marl.cli import app
+from iglu_marl import Task, TaskError, evaluate
 from iglu_marl.evaluation import ImpossibleWarning
 from iglu_marl.evaluation.report import markdown
 
@@ -27,14 +26,8 @@ def structures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "file.json"
 
 
-def run(*words: str, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, words)
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
 def test_tasks_says_which_structures_are_impossible(structures: str) -> None:
-    rows = json.loads(run("tasks", "--task-source", structures, "--json").stdout)
+    rows = run_json("tasks", "--task-source", structures)
     assert {row["name"]: row["impossible"] for row in rows} == {"square": REASON, "block": "", "none": ""}
     assert f"square is impossible: {REASON}" in run("tasks", "--task-source", structures).stdout
 
@@ -47,20 +40,18 @@ def test_a_demo_of_an_impossible_structure_gives_the_reason(structures: str) -> 
     assert game
     assert REASON in after
     assert "There are no more blue blocks" in after
-    facts = json.loads(run(*words, "--json", code=1).stdout)
+    facts = run_json(*words, code=1)
     assert (facts["impossible"], facts["intersection"]) == (REASON, 20)
     assert facts["turns"] < 40
-    facts = json.loads(run("demo", "--task-source", structures, "--task", "block", "--json").stdout)
+    facts = run_json("demo", "--task-source", structures, "--task", "block")
     assert facts["impossible"] == ""
 
 
 def test_an_empty_structure_is_no_game(structures: str) -> None:
-    with pytest.raises(Exception, match="'none' is complete at its start"):
-        CliRunner().invoke(
-            app, ["demo", "--task-source", structures, "--task", "none"], catch_exceptions=False
-        )
-    words = ("demo", "--task-source", structures, "--max-steps", "1", "--json")
-    names = {json.loads(run(*words, "--seed", str(seed), code=1).stdout)["task"] for seed in range(4)}
+    with pytest.raises(TaskError, match="'none' is complete at its start"):
+        run("demo", "--task-source", structures, "--task", "none")
+    words = ("demo", "--task-source", structures, "--max-steps", 1)
+    names = {run_json(*words, "--seed", seed, code=1)["task"] for seed in range(4)}
     assert names == {"square", "block"}
 
 

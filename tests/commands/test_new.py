@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from requirements import ROOT
-from typer.testing import CliRunner
+from shell import run as invoked
 
 from iglu_marl import ConfigError
-from iglu_marl.cli import app
 from iglu_marl.commands.new import SCORED
 
 
@@ -60,6 +59,6 @@ def test_bad_names(words: str, said: str, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken.py").touch()
     with pytest.raises(ConfigError) as caught:
-        CliRunner().invoke(app, words.split(), catch_exceptions=False)
+        invoked(*words.split())
     assert said in str(caught.value)
     assert {path.name for path in tmp_path.iterdir()} == {"taken.py"}

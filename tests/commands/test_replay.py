@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from shell import run, run_json
 
 from iglu_marl import (
     AgentError,
@@ -24,8 +23,7 @@ from iglu_marl import (
     replay,
 )
 from iglu_marl.agents import OracleBuilder, ReplayArchitect
-from iglu_marl.cli import app
-from iglu_marl.commands.task_selection import choose_task
+from iglu_marl.commands.task_selection import all_tasks, chosen_name
 from iglu_marl.envs.single import GridworldEnv
 from iglu_marl.tasks import TaskSet
 
@@ -160,24 +158,20 @@ def test_it_speaks_in_a_single_agent_environment() -> None:
 # -- the demo
 
 
-def demo(*arguments: str) -> dict[str, Any]:
-    result = CliRunner().invoke(app, ["demo", "--json", *arguments])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
 def test_the_demo_takes_any_pair(tmp_path: Path) -> None:
-    facts = demo("--architect", "vague", "--builder", "oracle", "--task", "bridge", "-o", str(tmp_path))
+    facts = run_json(
+        "demo", *["--architect", "vague", "--builder", "oracle", "--task", "bridge", "-o"], tmp_path
+    )
     assert (facts["controls"], facts["completed"], facts["turns"]) == ("walking", True, 1)
 
 
 def test_the_demo_takes_the_corpus(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
     corpus = str(shared / "data" / "mdc.zip")
-    facts = demo("--data", corpus, "--task", "C8", "--controls", "flying", "-o", str(tmp_path))
+    facts = run_json("demo", "--data", corpus, *["--task", "C8", "--controls", "flying", "-o"], tmp_path)
     assert (facts["task"], facts["completed"], facts["target_blocks"]) == ("C8", True, 12)
-    names = {choose_task(data=Path(corpus), seed=seed).task_id for seed in range(4)}
-    assert len(names) > 1
+    tasks = all_tasks(data=Path(corpus))
+    assert len({chosen_name(tasks, None, seed) for seed in range(4)}) > 1
 
 
 def test_a_dialogue_of_people_is_spoken_to_a_builder_that_is_named(
@@ -186,21 +180,16 @@ def test_a_dialogue_of_people_is_spoken_to_a_builder_that_is_named(
     monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
     corpus, path = str(shared / "data" / "mdc.zip"), tmp_path / "game.jsonl"
     options = ["--data", corpus, "--task", "C8", "--architect", "replay", "--controls", "flying"]
-    done = CliRunner().invoke(app, ["record", str(path), *options, "--json"])
-    (facts,) = json.loads(done.stdout)["games"]
+    (facts,) = run_json("record", path, *options, code=1)["games"]
     assert facts["target_blocks"] == 12
     game = replay(path)
     said = [one.text for one in game.dialogue if one.role is Role.ARCHITECT]
     told = [one.text for one in TaskSet("C8", path=corpus)["C8"].dialogue if one.role is Role.ARCHITECT]
     assert said == told
     with pytest.raises(ConfigError, match="--task-source and --data exclude each other"):
-        CliRunner().invoke(
-            app, ["record", str(path) + "2", *options, "--task-source", "random"], catch_exceptions=False
-        )
+        run("record", f"{path}2", *options, "--task-source", "random")
 
 
 def test_wrong_options_of_the_demo(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--task-source .*exclude"):
-        CliRunner().invoke(
-            app, ["demo", "--task-source", "s.json", "--data", str(tmp_path)], catch_exceptions=False
-        )
+        run("demo", "--task-source", "s.json", "--data", tmp_path)

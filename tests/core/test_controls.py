@@ -147,21 +147,11 @@ def test_walking_jumps() -> None:
     assert hand.position[::2] == [0, 0]
 
 
-def test_walking_selects_colours() -> None:
-    for color in range(1, 7):
-        assert Hand("walking", DOWN)(5 + color)(17).blocks == [(*AHEAD[0], color)]
-
-
 @pytest.mark.parametrize(("action", "pitch_yaw"), [(12, [0, 355]), (13, [0, 5]), (14, [5, 0]), (15, [-5, 0])])
 def test_walking_looks_around(action: int, pitch_yaw: list[float]) -> None:
     hand = Hand("walking")(action)
     assert hand.pitch_yaw == pitch_yaw
     assert hand.moved == [0, 0, 0]
-
-
-def test_looking_up_and_down_is_swapped_for_2022() -> None:
-    assert Hand("walking", compat="iglu2022")(14).pitch_yaw == [-5, 0]
-    assert Hand("walking", compat="iglu2022")(15).pitch_yaw == [5, 0]
 
 
 def test_walking_places_and_breaks() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iglu_marl.core.dialogue import Codec, Dialogue, Role, Utterance, decode_dialogue
+from iglu_marl.core.dialogue import Dialogue, Role, Utterance, decode_dialogue
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.language import TemplateCodec
@@ -156,11 +156,6 @@ def test_equal_by_content_through_pickle_and_copy(dialogue):
         assert twin.text == dialogue.text
 
 
-def test_utterances_are_frozen():
-    with pytest.raises(AttributeError):
-        Utterance(ARCHITECT, "a").text = "b"
-
-
 @pytest.mark.parametrize(
     ("make", "named"),
     [
@@ -176,10 +171,6 @@ def test_utterances_are_frozen():
 def test_wrong_values_raise_an_error_that_names_them(make, named):
     with pytest.raises(DialogueError, match=named):
         make()
-
-
-def test_codec_is_a_protocol_to_check_against():
-    assert not isinstance(object(), Codec)
 
 
 def test_token_chat_is_read_by_one_decoder() -> None:

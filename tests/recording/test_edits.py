@@ -228,12 +228,11 @@ class Failing(Helpful):
 
 
 @pytest.mark.parametrize("on_error", ["raise", "count"])
-@pytest.mark.parametrize("view", ["aec", "parallel"])
 @pytest.mark.parametrize("builder", [Helpful, Failing])
-def test_an_evaluation_refuses_edited_games(builder: Any, view: str, on_error: str) -> None:
+def test_an_evaluation_refuses_edited_games(builder: Any, on_error: str) -> None:
     error = RuntimeError if builder is Failing and on_error == "raise" else AgentError
     with pytest.raises(error):
-        iglu_marl.evaluate("scripted", builder, PLAIN["tasks"], view=view, on_error=on_error, progress=False)
+        iglu_marl.evaluate("scripted", builder, PLAIN["tasks"], on_error=on_error, progress=False)
 
 
 def test_the_benchmark_refuses_edited_games() -> None:
