@@ -18,7 +18,7 @@ from iglu_marl.benchmark.protocol import verify
 from iglu_marl.benchmark.results import Result, improvement, read_result
 from iglu_marl.benchmark.strangers import CHANCE, GAMES, ideal_curve, kind_of
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.files import json_ready, made_folder, write_text
+from iglu_marl.core.files import atomic_write, json_ready, made_folder, write_text
 from iglu_marl.core.tables import Code, Markup, Table, csv_text, html_table, markdown_table
 from iglu_marl.evaluation.metrics import Interval
 
