@@ -34,24 +34,14 @@ class LLMReader:
     Args:
         settings: None = from the environment variables.
         backend: a backend of your own instead of that of the settings.
-        can_ask: whether the builder may speak.
-        message_length: length limit of what it says.
 
     Attributes:
         inventory: blocks left by colour, float [6]; None = not known.
 
     """
 
-    def __init__(
-        self,
-        settings: LLMSettings | None = None,
-        *,
-        backend: Backend | None = None,
-        can_ask: bool = True,
-        message_length: int = MESSAGE_CHARACTERS,
-    ) -> None:
+    def __init__(self, settings: LLMSettings | None = None, *, backend: Backend | None = None) -> None:
         self.client = ModelClient(Role.BUILDER, settings, backend)
-        self.can_ask, self.message_length = can_ask, message_length
         self.inventory: npt.NDArray[Any] | None = None
 
     def __call__(self, text: str, grid: Grid, context: Context) -> ReaderReply | None:
@@ -79,8 +69,8 @@ class LLMReader:
             client,
             observation=observation,
             grid=grid,
-            limit=self.message_length,
-            can_ask=self.can_ask,
+            limit=MESSAGE_CHARACTERS,
+            can_ask=True,
             done=_done(context),
             names={name: named.cells for name, named in context.names.items()},
         )
@@ -91,8 +81,7 @@ class LLMReader:
         changes = [edit for edit in order.edits if edit.color != color_at(grid, edit.cell)]
         parts = [CellEdit.between(edit.cell, color_at(grid, edit.cell), edit.color) for edit in changes]
         instruction = Sequence(tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
-        words = client.clip_message(order.say, self.message_length) if self.can_ask else ""
-        return ReaderReply(instruction, words)
+        return ReaderReply(instruction, client.clip_message(order.say, MESSAGE_CHARACTERS))
 
 
 def _done(context: Context) -> dict[int, str]:

@@ -31,7 +31,7 @@ class AtOnce(Executor):
         return done
 
 
-class Beside(Executor):
+class ThreadPerCall(Executor):
     """Runs what is submitted in a thread of its own, for which nobody waits: agents that wait for a service."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
@@ -50,7 +50,7 @@ def _call(done: Future[Any], work: Callable[[], Any]) -> None:
         done.set_exception(error)
 
 
-AT_ONCE, BESIDE = AtOnce(), Beside()
+AT_ONCE, THREAD_PER_CALL = AtOnce(), ThreadPerCall()
 
 
 class Partner:
@@ -62,7 +62,7 @@ class Partner:
         self.player, self.role = player, role_of(player)
         self._agent = partner_for(game, player, name)
         begin(self._agent, self.role, seed, game.task)
-        self._thinking = BESIDE if hasattr(self._agent, "fault") else thinking
+        self._thinking = THREAD_PER_CALL if hasattr(self._agent, "fault") else thinking
         self._thought: Future[Any] | None = None
         self._asked_at = -TURN_TICKS
         self._idle_at = 0
