@@ -35,14 +35,10 @@ class LLMReader:
         settings: None = from the environment variables.
         backend: a backend of your own instead of that of the settings.
 
-    Attributes:
-        inventory: blocks left by colour, float [6]; None = not known.
-
     """
 
     def __init__(self, settings: LLMSettings | None = None, *, backend: Backend | None = None) -> None:
         self.client = ModelClient(Role.BUILDER, settings, backend)
-        self.inventory: npt.NDArray[Any] | None = None
 
     def __call__(self, text: str, grid: Grid, context: Context) -> ReaderReply | None:
         """Return the edits and what is said, both possibly empty; None without a usable reply.
@@ -50,7 +46,7 @@ class LLMReader:
         Args:
             text: the newest text of the architect, not yet in `context.said`.
             grid: the world, int8 [9, 11, 11].
-            context: the dialogue so far, and where the builder stands.
+            context: the dialogue so far, where the builder stands, and its blocks.
 
         Raises:
             ServiceRefusedError: if every request would fail.
@@ -62,8 +58,8 @@ class LLMReader:
         observation: dict[str, Any] = {
             "agentPos": (*position, 0.0, context.yaw_deg or 0.0)
         }  # x y z pitch yaw
-        if self.inventory is not None:
-            observation["inventory"] = self.inventory
+        if context.inventory is not None:
+            observation["inventory"] = context.inventory
         compose = partial(
             builder_chat,
             client,

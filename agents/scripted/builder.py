@@ -129,7 +129,7 @@ class ScriptedBuilder(BuilderBase):
         executor = self._executor
         agrees_again = executor.look(observation)
         x, y, z, yaw, _ = executor.pose
-        self.discourse.stand((x, y, z), yaw)
+        self.discourse.stand((x, y, z), yaw, observation.get("inventory"))
         if agrees_again:
             busy = bool(executor.steps or self._remark)
             executor.steps = []

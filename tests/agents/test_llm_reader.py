@@ -16,7 +16,7 @@ from requirements import ROOT
 import iglu_marl
 from benchmarks.dialogues import Follower
 from iglu_marl import Task, evaluate
-from iglu_marl.agents import LLMBuilder, agents_for
+from iglu_marl.agents import LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.llm import Reply, RequestFailure
 from iglu_marl.agents.llm.reader import LLMReader
 from iglu_marl.core.grid import blocks_to_grid
@@ -99,11 +99,22 @@ def test_the_model_reads_every_text_in_the_light_of_the_dialogue() -> None:
 def test_the_model_is_shown_names_and_stock() -> None:
     backend = ScriptedBackend(lambda _: "nothing")
     reader = LLMReader(backend=backend)
-    reader.inventory = np.array([20, 0, 20, 20, 20, 3])
-    reader("Go on.", EMPTY, Context(names={'ro"of': NamedCells(((0, 0, 0), (1, 0, 0))), "gap": NamedCells()}))
+    names = {'ro"of': NamedCells(((0, 0, 0), (1, 0, 0))), "gap": NamedCells()}
+    reader("Go on.", EMPTY, Context(names=names, inventory=(20, 0, 20, 20, 20, 3)))
     seen = backend.requests[0].messages[1].text
     assert 'NAMES\n"ro\\"of": centre, height 2; 1 east, height 2\n"gap": nothing\n' in seen
     assert "BLOCKS LEFT\nblue 20, yellow 0, green 20, orange 20, purple 20, red 3\n" in seen
+
+
+def test_a_builder_shows_its_reader_the_stock() -> None:
+    backend = ScriptedBackend(lambda _: lines(TOWER))
+    env = iglu_marl.env(tasks=[Task("", [(0, -1, 0, 6), (0, 0, 0, 6)])], builder_sees=(*SEES, "inventory"))
+    builder = ScriptedBuilder(reader=LLMReader(backend=backend))
+    game = iglu_marl.play(env, {"architect": ScriptedArchitect(), "builder": builder}, seed=0)
+    assert game.completed
+    assert "BLOCKS LEFT\nblue 20, yellow 20, green 20, orange 20, purple 20, red 20\n" in (
+        backend.requests[0].messages[1].text
+    )
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ class Context:
         said: the dialogue before, the oldest utterance first.
         done: number of an architect's utterance in `said`, and the edits that were made until its next one.
         color: that was announced for what follows.
+        inventory: blocks left of each colour, None when unknown.
 
     """
 
@@ -59,6 +60,7 @@ class Context:
     said: tuple[Utterance, ...] = field(default=(), compare=False)
     done: tuple[tuple[int, tuple[CellEdit, ...]], ...] = field(default=(), compare=False)
     color: int | None = None
+    inventory: tuple[float, ...] | None = field(default=None, compare=False)
 
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
         """Return the context that follows `instruction`, carried out on `grid` with this `ExpectedWorld`."""

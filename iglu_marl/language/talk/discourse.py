@@ -7,7 +7,7 @@ it builds one of the worlds that were found, or says the question or the objecti
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -90,9 +90,12 @@ class Discourse:
         """The cells of what has a name, by the name's singular."""
         return {word: named.cells for word, named in self.context.names.items()}
 
-    def stand(self, position: tuple[float, float, float], yaw_deg: float) -> None:
-        """Note the builder's eye (x, y, z) and yaw in degrees: left and right follow them."""
-        self.context = replace(self.context, position=position, yaw_deg=yaw_deg)
+    def stand(
+        self, position: tuple[float, float, float], yaw_deg: float, inventory: Iterable[float] | None = None
+    ) -> None:
+        """Note the builder's eye (x, y, z), yaw in degrees (for left and right), and blocks by colour."""
+        stock = None if inventory is None else tuple(inventory)
+        self.context = replace(self.context, position=position, yaw_deg=yaw_deg, inventory=stock)
 
     def hear(self, text: str, world: npt.ArrayLike) -> Understanding:
         """Read a text of the architect in a world, int8 [9, 11, 11].
