@@ -18,7 +18,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from trust.driver import ROOT, Broken, Figures, main
+from trust.driver import ROOT, Broken, Figures, main, show_progress
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -123,6 +123,7 @@ def drive(amount: int, seed: int) -> Figures:
             for chosen, resolution in rows:
                 name = f"{python} {','.join(chosen)} {resolution}"
                 lock = folder / f"{name.replace(' ', '-')}.txt"
+                show_progress({"resolved": resolved, **smoked, **faults})
                 if why := resolve(chosen, python, resolution, lock):
                     faults[name] = why
                     continue
