@@ -337,10 +337,13 @@ class _Answer:
         instruction = self.pending.instruction
         if instruction is None:
             return
-        named = counted(which.core, 1) if reference == Anaphor() and which.core != Blocks() else None
-        if which.free and isinstance(reference, (AnyOf, Blocks)):
-            several = isinstance(reference, Blocks)
-            named = AnyOf(replace(reference, count=None)) if several else replace(reference, stated=True)
+        named: Any = None
+        if reference == Anaphor() and which.core != Blocks():
+            named = counted(which.core, 1)
+        elif which.free and isinstance(reference, Blocks):
+            named = AnyOf(replace(reference, count=None))
+        elif which.free and isinstance(reference, AnyOf):
+            named = replace(reference, stated=True)
         elif which.every and isinstance(reference, Blocks) and which.number in (None, len(choices)):
             named = replace(reference, count=None, middle=False)
         elif which.every and isinstance(reference, AnyOf) and which.number in (None, len(choices)):
