@@ -337,8 +337,10 @@ class _Answer:
         instruction = self.pending.instruction
         if instruction is None:
             return
-        named: Any = counted(which.core, 1) if reference == Anaphor() and which.core != Blocks() else None
-        if which.free and isinstance(reference, Blocks):
+        named: Any = None
+        if reference == Anaphor() and which.core != Blocks():
+            named = counted(which.core, 1)
+        elif which.free and isinstance(reference, Blocks):
             named = AnyOf(replace(reference, count=None))
         elif which.free and isinstance(reference, AnyOf):
             named = replace(reference, stated=True)
