@@ -427,6 +427,13 @@ def test_a_reader_knows_all_that_was_said_at_once() -> None:
     assert [said.text for said in reader.context.said] == ["We build a tower.", "Where?"]
 
 
+def test_a_wall_with_a_hole_stays_the_wall() -> None:
+    talk = Dialogue()
+    talk.says("Build a wall of orange blocks, five wide and three high, in the middle of the north edge.")
+    assert talk.says("Remove the middle block of its bottom row.") == {(0, -1, -5)}
+    assert len(talk.says("Put a yellow row on top of the wall.")) == 5
+
+
 @pytest.mark.parametrize(
     ("second", "reds", "purples", "words"),
     [("looks great!", 0, 9, "A row."), ("a red one, too", 1, 9, "Done."), ("stop!", 0, 3, "Okay.")],

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Utterance
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_at, in_zone
 from iglu_marl.language.meaning.blocks import CellEdit, Failure, Reason
-from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, facing, on_map
+from iglu_marl.language.meaning.shapes import COMPASS, VECTORS, Direction, Kind, facing, on_map
 
 Offset = tuple[tuple[Direction, int], ...]
 """Steps, such as (("north", 2), ("east", 1))."""
@@ -42,6 +42,8 @@ class Context:
         further: the grids before that.
         names: what names stand for, by their singular.
         mentioned: cells of what was talked about since the last instruction.
+        shapes: the kinds of things that were built, with their cells, the newest first: a wall with a hole stays "the
+            wall".
         said: the dialogue before, the oldest utterance first.
         done: number of an architect's utterance in `said`, and the edits that were made until its next one.
         color: that was announced for what follows.
@@ -57,6 +59,7 @@ class Context:
     further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
     names: Mapping[str, NamedCells] = field(default_factory=dict, hash=False)
     mentioned: tuple[Cell, ...] = ()
+    shapes: tuple[tuple[Kind, tuple[Cell, ...]], ...] = ()
     said: tuple[Utterance, ...] = field(default=(), compare=False)
     done: tuple[tuple[int, tuple[CellEdit, ...]], ...] = field(default=(), compare=False)
     color: int | None = None
@@ -68,6 +71,8 @@ class Context:
         if all(part.only_names for part in parts):  # nothing to repeat or to correct
             return replace(self, names={**self.names, **outcome.names})
         instruction = instruction.expanded(self.before)
+        built = getattr(instruction, "new", None) or getattr(instruction, "shape", None)
+        kind = Kind(getattr(built, "kind", Kind.BLOCK))
         undone = type(instruction).__name__ == "Undo" and self.before is not None
         again = self.before[0] if undone and self.before else None  # what "again" repeats
         colors = {color_at(outcome.grid, cell) for cell in outcome.cells if in_zone(*cell)} - {0}
@@ -80,6 +85,7 @@ class Context:
             names={**self.names, **outcome.names},
             mentioned=outcome.about,
             color=self.color if colors <= {self.color} else None,
+            shapes=((kind, outcome.cells), *self.shapes) if kind is not Kind.BLOCK else self.shapes,
         )
 
 

@@ -56,7 +56,20 @@ def find_items(
         table = find(kept[setting.grid], kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
         found += cells_of(table, np.flatnonzero(things).tolist())
-    return sorted(found)
+    return sorted(found) or _built_as(setting, kind, colors)
+
+
+def _built_as(setting: Resolution, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
+    """Return what was built as a thing of this kind and has changed since."""
+    for built, cells in setting.shapes:
+        left = tuple(
+            cell
+            for cell in sorted(cells)
+            if (color := setting.color_at(cell)) and color in (colors or (color,))
+        )
+        if built is kind and len(left) > 1:
+            return [left]
+    return []
 
 
 def described(blocks: Any) -> str:
