@@ -139,7 +139,10 @@ def _fetch(info: PackInfo, target: Path, progress: bool | None) -> None:
                 break
             except _TemporaryError as error:
                 if number == TRIES:
-                    raise FetchError(f"{info.url} could not be fetched in {TRIES} tries: {error}") from error
+                    raise FetchError(
+                        f"{info.url} could not be fetched in {TRIES} tries: {error}; a copy from elsewhere goes to "
+                        f"{target}"
+                    ) from error
                 _log.info("%s: %s; trying again", info.url, error)
                 time.sleep(WAIT_S * 2 ** (number - 1))
         try:
