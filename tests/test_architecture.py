@@ -18,7 +18,7 @@ PACKAGE = "iglu_marl"
 JIT = f"{PACKAGE}.core.jit"
 CAN_RUN_CODE = re.compile(r"(allow_pickle|shell|trust_remote_code)=True|weights_only=False")
 # Lines of Python in the package, its agents, examples and benchmarks, with slack: no line is packed to stay below it.
-MAX_LINES = 81_000
+MAX_LINES = 80_000
 
 
 @pytest.fixture(scope="module")
