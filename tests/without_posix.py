@@ -16,7 +16,7 @@ from pathlib import Path
 for _name in ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"):
     sys.modules[_name] = None  # type: ignore[assignment]
 for _place, _names in {
-    os: ("fork", "mkfifo", "nice", "O_NONBLOCK", "register_at_fork", "sched_getaffinity"),
+    os: ("fork", "mkfifo", "nice", "register_at_fork", "sched_getaffinity"),
     signal: ("SIGALRM", "SIGHUP", "SIGKILL", "SIGPROF", "setitimer"),
 }.items():
     for _name in _names:
