@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from iglu_marl.core.arguments import as_count
 from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLORS, ZONE_SHAPE
 from iglu_marl.core.kernels.sights import AIM_LENGTH, WRONG_CELL_LENGTH, Sights, see_many
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
 from iglu_marl.game.chat import Chat, ChatText
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import MAX_PIXELS, GameConfig
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.knowledge import SIDES_SHAPE, UNSEEN
 
@@ -177,6 +178,7 @@ def make_sights(
 
 def pov_sight(size: tuple[int, int], builders: int = 1) -> ObsField:
     """`pov`: uint8 [height, width, 3], the builder's view, with the other builders as figures."""
+    size = (as_count("height", size[0], 1, MAX_PIXELS), as_count("width", size[1], 1, MAX_PIXELS))
     reader = _pov if builders == 1 else _pov_of_team
     return ObsField("pov", spaces.Box(0, 255, (*size, 3), np.uint8), partial(reader, size))
 
