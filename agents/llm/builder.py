@@ -47,6 +47,7 @@ from iglu_marl.game.seats import unwrap_game
 from iglu_marl.planning import Edit
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps without action before a failed request is repeated
+TALKS = 4  # replies without a change before an answer waits, too
 
 _EXAMPLE = blocks_to_grid(
     [(0, -1, 0, 6), (2, -1, -1, 2), (2, 0, -1, 2), (2, 1, -1, 1)]
@@ -105,6 +106,7 @@ class LLMBuilder(ModelAgent, BuilderBase):
         self._remark = ""  # said when the plan is done
         self._unheeded = False  # whether the architect's newest message waits for a reply of the model
         self._pause, self._failures = 0, 0
+        self._fruitless = 0  # replies in a row that asked for no change
         self._leads_on = False  # whether it sees more to build, without an architect
         self._done = DoneNotes(self.seat)
         self._order: tuple[int, list[Edit]] | None = None  # length of the dialogue, and edits in progress
@@ -138,7 +140,9 @@ class LLMBuilder(ModelAgent, BuilderBase):
         fresh = self._dialogue.hear(dialog)
         self.client.dialogue.extend(fresh)
         if any(map(self.seat.is_addressed, fresh)):
-            self._unheeded, self._pause, self._failures = True, 0, 0
+            self._unheeded, self._failures = True, 0
+            late = self._fruitless - TALKS  # talk that leads to nothing goes on less and less often
+            self._pause = min(RETRY_AFTER * 2**late, MAX_PAUSE) if late >= 0 else 0
         self._pause = max(0, self._pause - 1)
         if self.seat.leads:
             self._leads_on = not np.array_equal(observation["target_grid"], known_grid(observation))
@@ -162,6 +166,7 @@ class LLMBuilder(ModelAgent, BuilderBase):
             self._failures += 1
             return
         self._unheeded, self._remark = False, reply.say
+        self._fruitless = 0 if reply.edits else self._fruitless + 1
         if self.seat.leads:
             self._failures += not reply.edits
             self._pause = min(RETRY_AFTER * 2**self._failures, MAX_PAUSE)

@@ -135,8 +135,12 @@ class EndpointBackend:
         left_out = self._left_out
         while True:
             if not self.budget.reserve(most):
-                spent = sum(self.budget.spent)
-                detail = f"{spent} tokens are spent, and this call may take up to {sum(most)}"
+                spent, cost = self.budget.spent, self.settings.cost
+                detail = f"{sum(spent)} tokens are spent, and this call may take up to {sum(most)}"
+                if self.settings.max_cost:
+                    detail += (
+                        f"; that is {cost(*spent):.4g} and {cost(*most):.4g}, of {self.settings.max_cost:g}"
+                    )
                 return Reply("", RequestFailure.OVER_BUDGET, detail, *total, sent=sent)
             used = most
             try:

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+import urllib.request
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from iglu_marl import AgentError
+from iglu_marl import AgentError, ConfigError
 from iglu_marl.agents.llm.settings import KEY_AT, PREFIX, LLMSettings
 
+ANSWERS_S = 10.0  # a server answers anything within this time
 _NAME = re.compile(r"llm:(?P<model>[^@].*?)(?:@(?P<endpoint>https?://.+|local))?")
+
+
+def check_server(endpoint: str) -> None:
+    """Raise `ConfigError` if nothing answers at an address, before hours of requests that fail."""
+    try:
+        urllib.request.urlopen(f"{endpoint.rstrip('/')}/models", timeout=ANSWERS_S).close()
+    except OSError as error:  # others than these: it is there, and wants a key or has no such page
+        reason = getattr(error, "reason", error)
+        if isinstance(reason, (ConnectionRefusedError, socket.gaierror, TimeoutError)):
+            raise ConfigError(f"no server answers at {endpoint}: {reason}") from error
 
 
 @dataclass(frozen=True)

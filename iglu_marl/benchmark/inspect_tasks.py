@@ -37,7 +37,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from iglu_marl.agents.llm.backends import acquire_backend
 from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message
-from iglu_marl.agents.llm.named import NamedModel
+from iglu_marl.agents.llm.named import NamedModel, check_server
 from iglu_marl.benchmark.model_players import PLAYERS
 from iglu_marl.benchmark.models import LEVELS, VERSION, ModelLevel, find_level, outcome
 from iglu_marl.core.errors import ConfigError, ServiceError
@@ -183,7 +183,9 @@ def find_model(name: str) -> Model:
         try:
             return get_model(model if "/" in model else f"iglu_marl/{model}")
         except Exception as error:  # a missing package or key, an unknown provider
-            raise ConfigError(f"model {name!r:.80}: {_MARKUP.sub('', str(error))}") from error
+            hint = "" if "/" in model else f"; a model of a server is {model}@https://HOST/v1"
+            raise ConfigError(f"model {name!r:.80}: {_MARKUP.sub('', str(error))}{hint}") from error
+    check_server(address)
     settings = NamedModel.of(f"{NamedModel.PREFIX}{model}@{address}", None).settings()
     key = os.environ.get(settings.key_variable, "none")
     os.environ.setdefault("IGLU_API_KEY", key)

@@ -86,13 +86,15 @@ def check_model(
 
     Examples: iglu-marl llm check MODEL --llm-endpoint http://localhost:8000/v1
     """
-    from iglu_marl.agents.llm.named import NamedModel
+    from iglu_marl.agents.llm.named import NamedModel, check_server
     from iglu_marl.core.tables import Table, markdown_table
     from iglu_marl.text.check import check_model as check
 
     name = model if model == "llm" or model.startswith(NamedModel.PREFIX) else f"{NamedModel.PREFIX}{model}"
     maker = NamedModel(None, "", None) if name == "llm" else NamedModel.of(name, None)
     console, settings = text_console(as_json), maker.settings()
+    if settings.endpoint:
+        check_server(settings.endpoint)
     checked = check(settings, role, count, seed)
     stats = checked.stats
     about = {"model": settings.model, "role": role, **checked._asdict(), "stats": stats.as_dict()}
@@ -154,8 +156,9 @@ def run_benchmark(
     prices = _prices(price)
     if dry_run:
         rows = [estimate(one, games, *prices) for one in levels]
-        total = {name: sum(row[name] for row in rows) for name in list(rows[0])[1:]}
-        table = Table(tuple(rows[0]), [list(row.values()) for row in [*rows, {"level": "all", **total}]])
+        total = {name: round(len(models) * sum(row[name] for row in rows), 4) for name in list(rows[0])[1:]}
+        everything = {"level": f"all, {len(models)} models" if len(models) > 1 else "all", **total}
+        table = Table(tuple(rows[0]), [list(row.values()) for row in [*rows, everything]])
         console.print(*markdown_table(table).split("\n"), sep="\n")
         return True
     with _inspect():

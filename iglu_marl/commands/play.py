@@ -187,6 +187,7 @@ def _in_window(
 
     with extra("window"):
         from iglu_marl.agents import WindowBuilder
+        from iglu_marl.agents.human.patience import Unhurried
         from iglu_marl.rendering import WindowClosed
     opt.expect_agent("--partner", partner, Role.ARCHITECT)
     chosen = choose_task(tasks, data, task, seed)
@@ -201,11 +202,16 @@ def _in_window(
     env = raw_env(tasks=chosen, **options)
     env.reset(seed=seed)
     builder = WindowBuilder.for_env(env)
-    agents = {Role.ARCHITECT: partner_for(env, Role.ARCHITECT, partner), Role.BUILDER: builder}
+    agents: dict[Role, Any] = {
+        Role.ARCHITECT: partner_for(env, Role.ARCHITECT, partner),
+        Role.BUILDER: builder,
+    }
     builder.window.open()  # fails without a display, before a file is written
     made_folder(folder)
     path = new_path(str(folder), str(chosen.task_id or "structure"), suffix=".jsonl")
     names = {str(role): type(agent).__name__ for role, agent in agents.items()}
+    if hasattr(agents[Role.ARCHITECT], "fault"):  # it asks a language model
+        agents[Role.ARCHITECT] = Unhurried(agents[Role.ARCHITECT], "")
     try:
         with Recorder(path, agents=names, private=True) as recorder:
             try:

@@ -45,6 +45,26 @@ The argument is whether another job has ended them all, which a worker with long
 """
 
 
+class ThreadPerCall(Executor):
+    """Runs each call in a daemon thread of its own, for which nobody waits: calls that wait for a service."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        """Begin a call, which cannot be canceled."""
+        done: Future[Any] = Future()
+        done.set_running_or_notify_cancel()
+        work = partial(function, *arguments, **options)
+        threading.Thread(target=settle, args=(done, work), daemon=True).start()
+        return done
+
+
+def settle(done: Future[Any], work: Callable[[], Any]) -> None:
+    """Do a work, and give its result or error to a future."""
+    try:
+        done.set_result(work())
+    except Exception as error:
+        done.set_exception(error)
+
+
 def do_jobs(
     make: MakeWorker[Job, Result],
     jobs: Iterable[Job],

@@ -6,7 +6,6 @@ action without thought is taken at once.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any
 
 from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.dialogue import Role, Utterance, role_of
+from iglu_marl.core.jobs import ThreadPerCall, settle
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import begin, is_idle, is_ready
 from iglu_marl.recording.rollout import Player
@@ -27,27 +27,8 @@ class AtOnce(Executor):
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
         """Call a function, and return what it returned or raised."""
         done: Future[Any] = Future()
-        _call(done, partial(function, *arguments, **options))
+        settle(done, partial(function, *arguments, **options))
         return done
-
-
-class ThreadPerCall(Executor):
-    """Runs what is submitted in a thread of its own, for which nobody waits: agents that wait for a service."""
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-        """Begin a call, which cannot be canceled."""
-        done: Future[Any] = Future()
-        done.set_running_or_notify_cancel()
-        work = partial(function, *arguments, **options)
-        threading.Thread(target=_call, args=(done, work), daemon=True).start()
-        return done
-
-
-def _call(done: Future[Any], work: Callable[[], Any]) -> None:
-    try:
-        done.set_result(work())
-    except Exception as error:
-        done.set_exception(error)
 
 
 AT_ONCE, THREAD_PER_CALL = AtOnce(), ThreadPerCall()

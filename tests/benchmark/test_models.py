@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
-from requirements import shared_folder
+from requirements import ROOT, shared_folder
 
 from iglu_marl.agents.llm.messages import Message
 from iglu_marl.benchmark.model_players import MUST_NOT_WIN, PLAYERS
@@ -17,6 +18,7 @@ from iglu_marl.benchmark.model_texts import Symmetry, written_dialogues, written
 from iglu_marl.benchmark.models import LEVELS, GameRow, ModelLevel, estimate, find_level, outcome
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import in_zone
+from iglu_marl.evaluation.metrics import share_interval
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.renderer import EYE_LENS
 from iglu_marl.text.game import edits_of, order_text
@@ -24,6 +26,9 @@ from iglu_marl.text.rounds import Rounds
 
 GENERATED = [level for level in LEVELS if level.make is not None]
 BUILDERS = [level for level in GENERATED if level.role == "builder"]
+
+
+REPLIES = json.loads((ROOT / "tests/benchmark/replies_of_a_large_model.json").read_text(encoding="utf-8"))
 
 
 def asks_first(game: Any, chat: Any) -> str:
@@ -260,6 +265,25 @@ def test_a_message_of_several_lines_arrives_whole() -> None:
 
 def test_a_team_is_shown_what_it_sees_and_no_more() -> None:
     assert [played("team", name, 1)[0].score for name in ("oracle", "grammar")] == [1, 0]
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_the_scores_of_a_large_model_follow_from_its_replies(name: str) -> None:
+    level, scores = find_level(name), []
+    for number, replies in enumerate(REPLIES[name].values()):
+        game, chat = level.start(number)
+        for reply in replies:
+            assert chat
+            chat = game.step(reply)[0]
+        assert not chat
+        scores.append(outcome(level, number, 0, game).score)
+    cell = share_interval(float(np.mean(scores)), len(scores)).text(lambda share: f"{100 * share:.0f}")
+    page = (ROOT / "docs/llm_benchmark.md").read_text(encoding="utf-8").splitlines()
+    head, row = (
+        next(line.split(" | ") for line in page if line.startswith(start))
+        for start in ("| player |", "| *large model*")
+    )
+    assert dict(zip([cell.strip("| ") for cell in head], row, strict=True))[name].strip("| ") == cell
 
 
 def test_what_it_costs_is_known_before() -> None:

@@ -154,6 +154,11 @@ def test_walking_looks_around(action: int, pitch_yaw: list[float]) -> None:
     assert hand.moved == [0, 0, 0]
 
 
+def test_looking_up_and_down_is_swapped_for_2022() -> None:
+    assert Hand("walking", compat="iglu2022")(14).pitch_yaw == [-5, 0]
+    assert Hand("walking", compat="iglu2022")(15).pitch_yaw == [5, 0]
+
+
 def test_walking_places_and_breaks() -> None:
     hand = Hand("walking", DOWN)(17)
     assert hand.blocks == [(*AHEAD[0], 1)]

@@ -13,6 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 import iglu_marl
 from iglu_marl import ConfigError, LanguageError, StateError, Task
+from iglu_marl.core.errors import ActionError
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs.language import LanguageGoal, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
@@ -31,6 +32,20 @@ def empty(goal: str = RED_BLOCK, **options: Any) -> Any:
     env = make(scenes="empty", **options)
     env.reset(seed=0, options={"pose": LOOK_DOWN, "goal": goal})
     return env
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("obs_type", ["direct", "order_invariant", "image"])
+@pytest.mark.parametrize("goal_in_obs", ["text", "tokens", None])
+def test_observations_lie_in_their_space(obs_type: str, goal_in_obs: str | None) -> None:
+    env = make(obs_type=obs_type, goal_in_obs=goal_in_obs)
+    observation, _ = env.reset(seed=1)
+    for _ in range(30):
+        assert env.observation_space.contains(observation)
+        assert ("goal" in observation) == (goal_in_obs is not None)
+        observation, *_ = env.step(env.sample_random_action())
+    keys = {"direct": "grid", "order_invariant": "blocks", "image": "pov"}
+    assert [key for key in keys.values() if key in observation] == [keys[obs_type]]
 
 
 # ------------------------------------------------------------------------------------------- goals and rewards
@@ -324,6 +339,48 @@ def test_systematic_generalization_keeps_combinations_from_training() -> None:
     test = make(goals=env.held_out_goals)
     test.reset(seed=0)
     assert test.goal in held
+
+
+def test_acting_on_a_cell_directly() -> None:
+    env = make(scenes="empty", controls="cells", terminate_on_success=False)
+    env.reset(seed=0, options={"goal": "There is a red block on a blue block."})
+    red, blue = 6, 1
+    for action, event, paid in (
+        ((0, 2, 3, blue), "placed", 0.0),
+        ((1, 2, 3, red), "placed", 1.0),
+        ((1, 2, 3, 2), "placed", 0.0),  # in place of the red one
+        ((1, 2, 3, red), "placed", 1.0),
+        ((0, 2, 3, 0), "removed", 0.0),
+        ((5, 5, 8, red), "place: nothing in reach", 0.0),  # in the air
+        ((8, 9, 9, 0), "remove: nothing in reach", 0.0),
+        ((0, 5, 5, red), "place: builder in the way", 0.0),
+        ((1, 2, 3, red), "nothing", 0.0),
+    ):
+        pose = env.episode.worlds.pose[0].copy()
+        _, reward, _, _, info = env.step(np.array(action))
+        assert (info["event"], reward) == (event, paid)
+        assert (env.episode.worlds.pose[0, [0, 2, 3, 4]] == pose[[0, 2, 3, 4]]).all()
+    grid = np.zeros((9, 11, 11), np.int8)
+    grid[1, 2, 3] = red
+    assert (env.episode.worlds.grid[0] == grid).all()
+    for wrong in (3, (0, 0, 0), (9, 0, 0, 1), (0, 0, 0, 7), (0, 0, 0, -1), (0.0, 0.0, 0.0, 1.0), "red"):
+        with pytest.raises(ActionError, match=r"four integers \(y, x, z, color\) below \(9, 11, 11, 7\)"):
+            env.step(wrong)
+    assert (env.episode.worlds.grid[0] == grid).all()
+
+
+def test_unwrapped_has_the_goal_api() -> None:
+    env = gym.wrappers.TimeLimit(make(), 50)
+    env.reset(seed=0)
+    inner = env.unwrapped
+    assert isinstance(inner, LanguageGoal)
+    assert inner.spec is not None
+    assert inner.spec.id == LANGUAGE_ID
+    inner.set_goal(*inner.sample_goal())
+    assert inner.answer_question(inner.goal.program) in (False, None)
+    env.step(inner.sample_random_action())
+    assert (inner.config, inner.task) == (inner.setup.config, inner.episode.task)
+    env.close()
 
 
 # ------------------------------------------------------------------------------------------------- as a GoalEnv

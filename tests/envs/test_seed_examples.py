@@ -30,6 +30,21 @@ def test_the_observation_space() -> None:
     assert isinstance(spaces["dialog"], gym.spaces.Text)
 
 
+@pytest.mark.parametrize("options", [{}, {"render": False}, {"action_space": "flying"}])
+def test_vector_state(options: dict[str, Any]) -> None:
+    env = gym.make("IGLUGridworld-v0", vector_state=True, **options)
+    plain = gym.make("IGLUGridworld-v0", **options)
+    assert set(env.observation_space) - set(plain.observation_space) == {"agentPos", "grid"}
+    assert env.observation_space["agentPos"].shape == (5,)
+    assert env.observation_space["grid"] == Box(-1, 7, (9, 11, 11), np.int32)
+    assert ("pov" in env.observation_space.spaces) == options.get("render", True)
+    env.set_task(Task("", [(0, -1, 0, 2)], starting_grid=[(2, 3, -4, 6)]))
+    obs, _ = env.reset()
+    assert obs["grid"][4, 7, 1] == 6
+    assert np.count_nonzero(obs["grid"]) == 1
+    assert obs["agentPos"].dtype == np.float32
+
+
 def test_target_in_obs() -> None:
     env = gym.make("IGLUGridworld-v0", target_in_obs=True)
     env.action_space.seed(3)

@@ -383,7 +383,7 @@ def test_a_name_works_wherever_a_source_does(name, tmp_path, monkeypatch):
         ("iglu_marl.agents:RandomArchitect", "tasks is 'iglu_marl.agents:RandomArchitect': what"),
         (
             "iglu_marl:__version__",
-            "tasks is 'iglu_marl:__version__': what iglu_marl:__version__ gives is '0.3",
+            "tasks is 'iglu_marl:__version__': what iglu_marl:__version__ gives is '0.4",
         ),
     ],
 )
