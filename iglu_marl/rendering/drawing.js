@@ -63,12 +63,6 @@ class Painter {
 
   /** Path of a polygon on the screen, clipped at the near plane; false if nothing of it is in front. */
   trace(points, close = true) {
-    this.pen.beginPath();
-    return this.add(points, close);
-  }
-
-  /** Add a polygon to the path. */
-  add(points, close = true) {
     const seen = points.map((point) => {
       const off = [point[0] - this.eye[0], point[1] - this.eye[1], point[2] - this.eye[2]];
       return this.axes.map((axis) => dot(axis, off));
@@ -83,12 +77,13 @@ class Painter {
       }
     }
     if (kept.length < 2) return false;
-    kept.forEach(([across, above, depth], k) => {
+    this.pen.beginPath();
+    for (const [across, above, depth] of kept) {
       // limit the coordinates of points far outside of the picture
       const x = clamp(0.5 * this.width + this.focus * across / depth, -1e5, 1e5);
       const y = clamp(0.5 * this.height - this.focus * above / depth, -1e5, 1e5);
-      if (k) this.pen.lineTo(x, y); else this.pen.moveTo(x, y);
-    });
+      this.pen.lineTo(x, y);
+    }
     if (close) this.pen.closePath();
     return true;
   }
@@ -103,14 +98,10 @@ class Painter {
   /** A line over points; its width (in cells) is that at the first one. */
   line(points, color, width) { if (this.trace(points, false)) this.stroke(color, width, points[0]); }
 
-  /** Straight stripes on the ground, from x, z to x, z, as one path. */
-  stripes(lines, color, width) {
-    this.pen.beginPath();
-    for (const [x0, z0, x1, z1] of lines) {
-      const long = Math.hypot(x1 - x0, z1 - z0), dx = width * (z1 - z0) / (2 * long), dz = -width * (x1 - x0) / (2 * long);
-      this.add([[x0 + dx, GROUND, z0 + dz], [x1 + dx, GROUND, z1 + dz], [x1 - dx, GROUND, z1 - dz], [x0 - dx, GROUND, z0 - dz]]);
-    }
-    this.pen.fillStyle = color; this.pen.fill();
+  /** A straight stripe on the ground. */
+  stripe(x0, z0, x1, z1, color, width) {
+    const long = Math.hypot(x1 - x0, z1 - z0), dx = width * (z1 - z0) / (2 * long), dz = -width * (x1 - x0) / (2 * long);
+    this.fill([[x0 + dx, GROUND, z0 + dz], [x1 + dx, GROUND, z1 + dz], [x1 - dx, GROUND, z1 - dz], [x0 - dx, GROUND, z0 - dz]], color);
   }
 
   /** Stroke the path with a width in cells at a point. */
@@ -164,21 +155,23 @@ function paintBoard(painter, inside) {
       painter.line(LETTERS[letter].map(([right, up]) => [x + right, GROUND, z - up]), MARKS[letter] || MARKS.other, 0.1);
   }
   painter.fill(flat(5.5, GROUND), inside ? "#fff" : "rgb(243,245,249)");
-  const around = [], on = [];
-  for (let k = -18; k < 18; k++) {
+  if (inside) for (let k = -18; k < 18; k++) {
     const at = k + .5, beside = Math.abs(at) > 5.6;
-    for (const [low, high] of beside ? [[-18.5, 18.5]] : [[-18.5, -5.5], [5.5, 18.5]]) around.push([at, low, at, high], [low, at, high, at]);
-    if (!beside) on.push([at, -5.5, at, 5.5], [-5.5, at, 5.5, at]);
+    for (const [low, high] of beside ? [[-18.5, 18.5]] : [[-18.5, -5.5], [5.5, 18.5]]) {
+      painter.stripe(at, low, at, high, "#0007", .05); painter.stripe(low, at, high, at, "#0007", .05);
+    }
   }
-  if (inside) painter.stripes(around, "#0007", .05);
-  painter.stripes(on, inside ? "rgb(171,171,171)" : "rgb(203,210,221)", inside ? .06 : .04);
+  for (let k = 0; k <= 11; k++) {
+    const at = k - 5.5, color = inside ? "rgb(171,171,171)" : "rgb(203,210,221)", width = inside ? .06 : .04;
+    painter.stripe(at, -5.5, at, 5.5, color, width); painter.stripe(-5.5, at, 5.5, at, color, width);
+  }
   if (painter.detailed) paintMarks(painter, inside);
 }
 
 /** The centre, and from inside the four sides, each to be read by who looks at it from the centre. */
 function paintMarks(painter, inside) {
   painter.fill([[-.3, 0], [0, -.3], [.3, 0], [0, .3]].map(([x, z]) => [x, GROUND, z]), "rgb(120,131,155)");
-  painter.stripes([[-.5, -.5], [.5, -.5], [.5, .5], [-.5, .5]].map(([k, l]) => [k, l, -l, k]), "rgb(120,131,155)", .09);
+  for (const [k, l] of [[-.5, -.5], [.5, -.5], [.5, .5], [-.5, .5]]) painter.stripe(k, l, -l, k, "rgb(120,131,155)", .09);
   if (!inside) return;
   for (const [letter, place] of Object.entries(LETTER_AT)) {
     const [x, z] = place.map((value) => value * 1.07), [dx, dz] = place.map(Math.sign);
