@@ -160,7 +160,11 @@ class LLMServer:
                 except (BrokenPipeError, ConnectionResetError):
                     self.close_connection = True
 
-            do_GET = do_POST
+            def do_GET(self) -> None:
+                if self.path.endswith("/models"):  # whether a server is there
+                    self.send_error(404)
+                else:
+                    self.do_POST()
 
             def log_message(self, *arguments: Any) -> None:
                 pass

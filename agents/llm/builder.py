@@ -47,7 +47,7 @@ from iglu_marl.game.seats import unwrap_game
 from iglu_marl.planning import Edit
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps without action before a failed request is repeated
-TALKS = 4  # replies without a change before an answer waits, too
+TALKS = 20  # replies without a change before an answer waits, too
 
 _EXAMPLE = blocks_to_grid(
     [(0, -1, 0, 6), (2, -1, -1, 2), (2, 0, -1, 2), (2, 1, -1, 1)]

@@ -96,6 +96,17 @@ def test_a_pair_builds_a_structure(make: Any, view: str) -> None:
     assert agents["builder"].stats.no_ops == 0
 
 
+def test_a_builder_that_only_talks_is_asked_less_and_less() -> None:
+    backend = ScriptedBackend(lambda _: "say I do not understand.")
+    env = game(max_steps=5000, max_turns=None)
+    agents = {
+        "architect": ScriptedArchitect.for_env(env),
+        "builder": LLMBuilder.for_env(env, backend=backend),
+    }
+    assert not iglu_marl.play(env, agents, seed=0).completed
+    assert 20 < len(backend.requests) < 50
+
+
 def test_a_walking_builder_too_with_scaffolds_and_removals() -> None:
     about = task([*TOWER, (0, 3, 2, 4)], starting_grid=[(0, -1, 2, 2)])
     env = game(about=about, controls="human-level", max_steps=3000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,14 @@ def test_the_command(
     assert "Left out, since the server rejects it: temperature" in outputs[0]
     report = json.loads(outputs[1])
     assert report["stats"]["left_out"]["temperature"] == report["stats"]["requests"] > 0
+
+
+def test_a_server_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    monkeypatch.setattr(sys, "argv", f"iglu-marl llm check m --llm-endpoint {address}".split())
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert f"no server answers at {address}" in " ".join(capsys.readouterr().err.split())

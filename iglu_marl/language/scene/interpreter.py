@@ -11,7 +11,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import GridError, LanguageError
 from iglu_marl.core.grid import COLOR_NAMES, ZONE_SHAPE
 from iglu_marl.language.scene import kernels
-from iglu_marl.language.scene.graph import ALL_SHAPES, MIXED, Scene, plain
+from iglu_marl.language.scene.graph import MIXED, Scene, plain
 from iglu_marl.language.scene.program import SHAPE_NAMES, Program, Type
 
 Value = Any
@@ -56,14 +56,13 @@ def answer(program: Any, scene: Scene | npt.ArrayLike, trace: list[ProgramStep] 
     kind = program.kind
     if trace is None and kind is not Type.THINGS and kind is not Type.THING:
         answers, answered = np.empty((1, 1), np.int32), np.empty((1, 1), np.bool_)
-        kernels.ask_one(scene.grid, scene.quarter, program.code, program.wanted, answers, answered)
+        kernels.ask_one(scene.grid, scene.quarter, program.narrow_code, program.wanted, answers, answered)
         return _decoded(kind, int(answers[0, 0])) if answered[0, 0] else None
     return _answer_in_full(program, scene, trace)
 
 
 def _answer_in_full(program: Program, scene: Scene, trace: list[ProgramStep] | None) -> Value:
-    code, table = program.code.copy(), scene.table
-    code[code[:, 0] == kernels.RELATE, 2] = ALL_SHAPES  # also those that do not matter to the answer
+    code, table = program.code, scene.table
     count, length = len(table), len(code)
     sets, values = np.zeros(length * count, np.uint8), np.zeros(length, np.int32)
     done = kernels.execute(table, count, scene.quarter, code, length, sets, values)
@@ -130,7 +129,7 @@ class Programs:
         self.lengths = np.array([program.nodes for program in self.programs], np.int32)
         self.codes = np.zeros((len(self.programs), int(self.lengths.max()), 4), np.int16)
         for row, program in zip(self.codes, self.programs, strict=True):
-            row[: program.nodes] = program.code
+            row[: program.nodes] = program.narrow_code
         self.wanted = np.array([program.wanted for program in self.programs], np.int32)
 
     def __len__(self) -> int:

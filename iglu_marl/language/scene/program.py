@@ -113,6 +113,8 @@ _CODES: dict[str, dict[Any, int]] = {
 }
 _TOKEN = re.compile(r"\s*(?:([a-z_]+)|([0-9]+)|([(),]))")
 _MAKES_THINGS = (kernels.SCENE, kernels.RELATE, kernels.SAME)
+_PASSES_THINGS = (kernels.FILTER, kernels.UNION, kernels.INTERSECT, kernels.EXTREME, kernels.NEAREST)
+_AS_BLOCKS = tuple(name for name in RELATIONS if name not in ("above", "below"))
 _ALL_SHAPES = sum(1 << number for number in _CODES["shape"].values())
 
 
@@ -227,11 +229,8 @@ class Program:
         """Code for the kernel: int16 [nodes, 4], see `kernels.execute`."""
         rows: list[tuple[int, int, int, int]] = []
 
-        def add(program: Program, shapes: int = _ALL_SHAPES) -> int:
-            """Append a function of whose output only things of some shapes matter."""
-            of = program.value if program.function == "filter_shape" else None
-            only = _ALL_SHAPES if of is None else 1 << _CODES["shape"][of]
-            inputs = [add(given, only) for given in program.inputs] + [0, 0]
+        def add(program: Program) -> int:
+            inputs = [add(given) for given in program.inputs] + [0, 0]
             signature = FUNCTIONS[program.function]
             names = _CODES.get(signature.value or "")
             second, number = inputs[1], int(program.value or 0) if names is None else names[program.value]
@@ -239,7 +238,7 @@ class Program:
                 second = signature.column
                 number = 1 if program.value is None else number  # of a column of truth
             elif signature.operation == kernels.RELATE:
-                second = shapes
+                second = _ALL_SHAPES
             elif signature.operation in (kernels.QUERY, kernels.SAME):
                 number = signature.column
             rows.append((signature.operation, inputs[0], second, number))
@@ -249,15 +248,59 @@ class Program:
         return np.array(rows, dtype=np.int16)
 
     @cached_property
+    def shapes(self) -> int:
+        """Shapes of the things that it can return, as bits `1 << shape code`."""
+        if self.operation in (*_PASSES_THINGS, kernels.UNIQUE):
+            first, second = self.inputs[0].shapes, self.inputs[-1].shapes
+            if self.operation == kernels.UNION:
+                return first | second
+            if self.operation == kernels.INTERSECT:
+                return first & second
+            return first & (
+                1 << _CODES["shape"][self.value] if self.function == "filter_shape" else _ALL_SHAPES
+            )
+        return _ALL_SHAPES
+
+    @cached_property
     def wanted(self) -> int:
         """What can matter to the answer, for `kernels.find_things`; other things are not searched for."""
-        whole = Program("filter_whole", (self,)) if self.kind is Type.THINGS else self
-        taken = [(part.function, part.value, given) for part in whole.walk() for given in part.inputs]
-        made = [(name, value) for name, value, given in taken if given.operation in _MAKES_THINGS]
-        shapes = sum({1 << _CODES["shape"][value] for name, value in made if name == "filter_shape"})
-        if any(name != "filter_shape" for name, _ in made):
-            shapes = _ALL_SHAPES
-        return shapes | (kernels.SEVERAL if shapes & ~(1 << kernels.BLOCK) else 0)
+        return int(np.bitwise_or.reduce([0, *self.demands.values()]))
+
+    @cached_property
+    def demands(self) -> dict[Program, int]:
+        """What matters of the things of each function, as `wanted`."""
+        found: dict[Program, int] = {}
+
+        def demand(program: Program, shapes: int, several: int) -> None:
+            """several: 1 where things of several colours matter, 2 where it does which ones are whole."""
+            operation = program.operation
+            if operation in _MAKES_THINGS:
+                more = kernels.SEVERAL if several and shapes & ~(1 << kernels.BLOCK) else 0
+                found[program] = found.get(program, 0) | shapes | more
+            if program.function == "filter_shape":
+                shapes &= 1 << _CODES["shape"][program.value]
+            several = {"filter_color": several & 2, "filter_whole": 2}.get(program.function, several)
+            for number, given in enumerate(program.inputs):
+                if operation == kernels.EXIST and given.function == "relate" and given.value in _AS_BLOCKS:
+                    demand(given, 1 << kernels.BLOCK, 0)  # a thing in a relation has a block in it
+                elif operation == kernels.INTERSECT:
+                    demand(given, shapes & program.inputs[1 - number].shapes, several)
+                elif operation in _PASSES_THINGS and not (operation == kernels.NEAREST and number):
+                    demand(given, shapes, several)
+                else:
+                    demand(given, _ALL_SHAPES, 1)
+
+        demand(self, _ALL_SHAPES, 1)
+        return found
+
+    @cached_property
+    def narrow_code(self) -> npt.NDArray[np.int16]:
+        """`code` that relates only things that matter to the answer."""
+        code = self.code.copy()
+        for row, part in zip(code, self.walk(), strict=True):
+            if part.operation == kernels.RELATE:
+                row[2] = self.demands[part]
+        return code
 
     @cached_property
     def _hash(self) -> int:
