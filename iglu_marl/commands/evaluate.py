@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +32,12 @@ def _unique(names: list[str] | None) -> list[str] | None:
 AgentNames = Annotated[
     list[str] | None, Option(help="Agent, by name or FILE.py:Class; may be repeated.", callback=_unique)
 ]
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return names of agents without files, modules and addresses, where they stay different."""
+    short = {name: re.sub(r"^[^:@]*\.[^:@]*:", "", name.split("@http")[0]) for name in names}
+    return short if len({*short.values()}) == len(short) else {name: name for name in short}
 
 
 def evaluate(
@@ -137,10 +145,12 @@ def evaluate(
         pad_edge=False,
         caption=f"In brackets: 95 % intervals over {result.clusters()}",
     )
-    for entry in result.summary("architect", "builder"):
+    entries = result.summary("architect", "builder")
+    label = short_names({entry[role] for entry in entries for role in ("architect", "builder")})
+    for entry in entries:
         headline = cell(result.headline, entry[result.headline])
         averages = (shown(name, entry[name].value) for name in IN_TABLE)
-        table.add_row(entry["architect"], entry["builder"], played(entry), headline, *averages)
+        table.add_row(label[entry["architect"]], label[entry["builder"]], played(entry), headline, *averages)
     console.print(table)
     if left_out := left_out_text(result.settings["left_out"]):
         console.print(f"Tasks {left_out}")

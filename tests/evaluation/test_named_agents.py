@@ -16,6 +16,7 @@ from iglu_marl import AgentError, Role, Task, evaluate
 from iglu_marl.agents import agents_for
 from iglu_marl.agents.registry import partner_for
 from iglu_marl.cli import app
+from iglu_marl.commands.evaluate import short_names
 
 MINE = '''
 import helper_of_mine
@@ -146,3 +147,17 @@ def test_silence_is_said_under_the_tables(tmp_path: Path) -> None:
         "scripted", "random", [FAR], config={"max_steps": 5, "builder_sees": ["grid"]}, progress=False
     )
     assert blind.silences() == ["scripted + random: the builder read no message in 1 of 1 games"]
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (
+            ["scripted", "b.py:Mine", "llm:m@http://host/v1", "a.b:C"],
+            ["scripted", "Mine", "llm:m", "C"],
+        ),
+        (["a.py:Mine", "b.py:Mine"], ["a.py:Mine", "b.py:Mine"]),
+    ],
+)
+def test_names_in_the_console_are_short_where_they_stay_different(names: list[str], shown: list[str]) -> None:
+    assert list(short_names(names).values()) == shown
