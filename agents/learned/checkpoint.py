@@ -112,7 +112,7 @@ class TrainedModel:
     @classmethod
     def named(cls, model: str | os.PathLike[str]) -> TrainedModel:
         """Return a model of the zoo by name, or that in a folder (`load`)."""
-        if Path(model).exists() or str(model) not in zoo():
+        if os.path.exists(model) or str(model) not in zoo():
             return cls.load(model)
         return cls.pretrained(pretrained(str(model)))
 
