@@ -182,6 +182,7 @@ def _in_window(
     from iglu_marl.agents.registry import game_options, partner_for
     from iglu_marl.commands.task_selection import choose_task
     from iglu_marl.envs.aec import raw_env
+    from iglu_marl.game.agent import asks_service
     from iglu_marl.recording import Recorder
     from iglu_marl.recording.rollout import play as play_game
 
@@ -210,7 +211,7 @@ def _in_window(
     made_folder(folder)
     path = new_path(str(folder), str(chosen.task_id or "structure"), suffix=".jsonl")
     names = {str(role): type(agent).__name__ for role, agent in agents.items()}
-    if hasattr(agents[Role.ARCHITECT], "fault"):  # it asks a language model
+    if asks_service(agents[Role.ARCHITECT]):
         agents[Role.ARCHITECT] = Unhurried(agents[Role.ARCHITECT], "")
     try:
         with Recorder(path, agents=names, private=True) as recorder:

@@ -59,6 +59,11 @@ def is_ready(agent: Agent) -> bool:
     return bool(getattr(agent, "ready", False))
 
 
+def asks_service(agent: Agent) -> bool:
+    """Return whether an agent waits for a service, such as a language model."""
+    return hasattr(agent, "fault")
+
+
 def check_service(agents: Iterable[Agent]) -> None:
     """Raise the `fault` of an agent, if one has any."""
     for agent in agents:

@@ -15,7 +15,7 @@ from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.dialogue import Role, Utterance, role_of
 from iglu_marl.core.jobs import ThreadPerCall, settle
 from iglu_marl.envs.live import LiveGame
-from iglu_marl.game.agent import begin, is_idle, is_ready
+from iglu_marl.game.agent import asks_service, begin, is_idle, is_ready
 from iglu_marl.recording.rollout import Player
 
 TURN_TICKS = 20  # an idle agent acts once a second, and when others speak or end a turn
@@ -43,7 +43,7 @@ class Partner:
         self.player, self.role = player, role_of(player)
         self._agent = partner_for(game, player, name)
         begin(self._agent, self.role, seed, game.task)
-        self._thinking = THREAD_PER_CALL if hasattr(self._agent, "fault") else thinking
+        self._thinking = THREAD_PER_CALL if asks_service(self._agent) else thinking
         self._thought: Future[Any] | None = None
         self._asked_at = -TURN_TICKS
         self._idle_at = 0

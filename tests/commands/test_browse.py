@@ -139,8 +139,8 @@ def test_games_of_one_turn(tmp_path: Path) -> None:
         rebuilt_file(1): world(*tower(3), tape=["damaged"]),
     }
     path = write_zip(tmp_path / "iglu-singleturn.zip", files)
-    told = run_json("data", "browse", "iglu-singleturn", "--data", path, "-o", tmp_path / "out")
-    assert (told["sessions"], told["left_out"]) == (2, ["CQ-game-3"])
+    listing = run_json("data", "browse", "iglu-singleturn", "--data", path, "-o", tmp_path / "out")
+    assert (listing["sessions"], listing["left_out"]) == (2, ["CQ-game-3"])
     one, two = page_data(tmp_path / "out" / "index.html")["sessions"]
     assert (len(one["blocks"]), len(two["blocks"])) == (3, 1)
     assert [line[:2] for line in two["said"]] == [["architect", "instruction 2"], ["builder", "where?"]]
@@ -151,11 +151,11 @@ def test_games_of_one_turn(tmp_path: Path) -> None:
 
 
 def test_a_session_with_a_timeline(shared: Path, tmp_path: Path) -> None:
-    told = run_json(
+    listing = run_json(
         "data", "browse", "mdc", "--data", shared / "data", "-o", tmp_path / "out", "--structure", "C1"
     )
     sessions = CDMDataset(path=shared / "data", structures="C1").sessions()
-    assert told["sessions"] == len(sessions) == 4
+    assert listing["sessions"] == len(sessions) == 4
     rows = page_data(tmp_path / "out" / "index.html")["sessions"]
     for row, session in zip(rows, sessions, strict=True):
         assert (row["name"], row["structure"], row["split"]) == (session.name, "C1", session.split)

@@ -199,12 +199,12 @@ def test_what_follows_when_nobody_comes(tmp_path: Path, policy: str, answer: str
         assert ask(client, "game", token=token)["wait"] > 20
         (queue,) = client.app.state.sessions._queues.values()  # type: ignore[attr-defined]
         queue._waiting[0].since -= 31
-        told = ask(client, "game", token=token)
-        assert answer in told
+        reply = ask(client, "game", token=token)
+        assert answer in reply
         if policy == "dismiss":
             assert ask(client, "enter", token=token)["code"] == "S0RRY"
         if policy == "agent":
-            with joined(client, told["play"]) as alone:
+            with joined(client, reply["play"]) as alone:
                 assert alone.until("welcome")["agents"] == {"architect": None, "builder": "agent"}
 
 
@@ -300,7 +300,7 @@ def test_two_pages_wait_and_both_confirm(tmp_path: Path) -> None:
             assert not rooms(client)
             second.send(t="ready")
             seats = [
-                next(told["play"] for told in iter(page.hear, None) if "play" in told)
+                next(message["play"] for message in iter(page.hear, None) if "play" in message)
                 for page in (first, second)
             ]
         assert len(set(seats)) == 2

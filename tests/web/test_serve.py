@@ -1,4 +1,4 @@
-"""`iglu-marl serve` as a process: it serves, and when it is killed no step that anybody was told of is lost."""
+"""`iglu-marl serve` as a process: it serves, and when it is killed no step that anybody saw is lost."""
 
 from __future__ import annotations
 
@@ -216,12 +216,12 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 class Visitor:
-    """One who plays on whatever happens to the server, and keeps what it was told."""
+    """One who plays on whatever happens to the server, and keeps the frames that it got."""
 
     def __init__(self, token: str) -> None:
         self.token, self.invitation, self.role = token, "", ""
         self.welcome: dict[str, Any] = {}  # the first one
-        self.told: dict[int, dict[str, Any]] = {}  # frames by tick
+        self.frames: dict[int, dict[str, Any]] = {}  # frames by tick
         self.said: list[list[str]] = []
         self.sent = self.spoken = 0
 
@@ -242,8 +242,8 @@ class Visitor:
             before = list(self.said)
             self.said = list(message["said"]) if message["whole"] else [*before, *message["said"]]
             assert self.said[: len(before)] == before  # nothing that was said is lost
-            assert message["tick"] >= max(self.told, default=0)
-            self.told[message["tick"]] = message
+            assert message["tick"] >= max(self.frames, default=0)
+            self.frames[message["tick"]] = message
         return message
 
     def act(self, rng: np.random.Generator) -> None:
@@ -261,7 +261,7 @@ class Visitor:
 
 
 def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
-    """Three people and an agent: what each of them was told is in one recording of a whole game."""
+    """Three people and an agent: the frames of each of them are in one recording of a whole game."""
     rng, reached = np.random.default_rng(), []
     visitors: dict[str, Visitor] = {}
     team = ("--architects", "2", "--builders", "2")
@@ -286,7 +286,7 @@ def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
                 with suppress(ConnectionClosed):  # what it had sent
                     while True:
                         visitor.hear()
-        reached.append(max(visitors["builder_0"].told))
+        reached.append(max(visitors["builder_0"].frames))
     assert list(visitors) == ["builder_0", "architect_0", "architect_1"]
     assert sorted(set(reached)) == reached  # it went on each time
     with served(tmp_path, *team, "--wait", "1"):  # nobody comes back
@@ -303,9 +303,9 @@ def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
     for name, visitor in visitors.items():
         assert said[: len(visitor.said)] == visitor.said
         own = 0 if name == "builder_0" else slice(None)
-        for tick, told in visitor.told.items():
-            if "agentPos" in told:
-                assert np.allclose(told["agentPos"], poses[tick][own], atol=1e-4)
+        for tick, frame in visitor.frames.items():
+            if "agentPos" in frame:
+                assert np.allclose(frame["agentPos"], poses[tick][own], atol=1e-4)
 
 
 def pose_of(env: Any, builder: int = 0) -> list[float]:

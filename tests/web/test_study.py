@@ -119,20 +119,20 @@ def serving(study: Path, folder: Path, url: str | None = None) -> Iterator[TestC
 
 def ask(client: TestClient, path: str, **body: Any) -> dict[str, Any]:
     answer = client.post(f"/api/study/{path}", json=body, headers=ORIGIN)
-    told: dict[str, Any] = answer.json()
-    return {**told, "status": answer.status_code}
+    reply: dict[str, Any] = answer.json()
+    return {**reply, "status": answer.status_code}
 
 
 def to_the_game(client: TestClient, code: str, **quiz: str) -> str:
     """Through consent, instructions and quiz; the participant's token."""
-    told = ask(client, "enter", code=code)
-    token = str(told["token"])
-    if told["stage"] == "consent":
-        told = ask(client, "next", token=token, stage="consent", agree=True)
-    told = ask(client, "next", token=token, stage="instructions")
+    reply = ask(client, "enter", code=code)
+    token = str(reply["token"])
+    if reply["stage"] == "consent":
+        reply = ask(client, "next", token=token, stage="consent", agree=True)
+    reply = ask(client, "next", token=token, stage="instructions")
     if quiz:
-        told = ask(client, "next", token=token, stage="quiz", answers=quiz)
-    assert told["stage"] == "game", told
+        reply = ask(client, "next", token=token, stage="quiz", answers=quiz)
+    assert reply["stage"] == "game", reply
     return token
 
 
@@ -180,8 +180,8 @@ def test_from_consent_to_the_code(tmp_path: Path, folder: Path) -> None:
         until_stage(client, token, "questions")
         wrong = ask(client, "next", token=token, stage="questions", answers={"fun": "9"})
         assert wrong["status"] == 400
-        told = ask(client, "next", token=token, stage="questions", answers=ANSWERS)
-        assert (told["stage"], told["code"]) == ("done", "C0DE")
+        reply = ask(client, "next", token=token, stage="questions", answers=ANSWERS)
+        assert (reply["stage"], reply["code"]) == ("done", "C0DE")
         assert (
             ask(client, "next", token=token, stage="questions", answers=ANSWERS)["stage"] == "done"
         )  # twice
@@ -257,8 +257,8 @@ def test_checks_of_attention(tmp_path: Path, folder: Path, failed_checks: int, s
             build_red(client, token)
             until_stage(client, token, "questions")
             assert "expected" not in json.dumps(ask(client, "enter", token=token))
-            told = ask(client, "next", token=token, stage="questions", answers={**ANSWERS, "check": answer})
-            assert (told["stage"], told["code"]) == expected
+            reply = ask(client, "next", token=token, stage="questions", answers={**ANSWERS, "check": answer})
+            assert (reply["stage"], reply["code"]) == expected
         store = client.app.state.sessions.store  # type: ignore[attr-defined]
         passed = {(row["code"], row["question"]): row["passed"] for row in store.do(rows, ANSWERED, "words")}
         assert (passed["A", "check"], passed["B", "check"], passed["A", "fun"]) == (0, 1, None)
@@ -277,8 +277,8 @@ def test_the_time_of_a_participant_is_limited(tmp_path: Path, folder: Path) -> N
             assert builder.until("status", state="over")["how"] == "time"
         until_stage(client, token, "questions")
         sessions.store.do(lambda c: c.execute(PARTICIPANTS.update().values(came=PARTICIPANTS.c.came - 301)))
-        told = ask(client, "next", token=token, stage="questions", answers=ANSWERS)
-        assert (told["stage"], told["code"]) == ("expired", "LATE")
+        reply = ask(client, "next", token=token, stage="questions", answers=ANSWERS)
+        assert (reply["stage"], reply["code"]) == ("expired", "LATE")
         assert ask(client, "enter", code="P1")["stage"] == "expired"
 
 
@@ -405,8 +405,8 @@ def simulate(study: Path, folder: Path, url: str | None = None) -> list[dict[str
             if fate == "tabs":
                 with ThreadPoolExecutor(2) as tabs:
                     tokens = {
-                        told["token"]
-                        for told in tabs.map(lambda _: ask(client, "enter", code=code), range(2))
+                        reply["token"]
+                        for reply in tabs.map(lambda _: ask(client, "enter", code=code), range(2))
                     }
                 assert len(tokens) == 1
             token = to_the_game(client, code)
@@ -415,8 +415,8 @@ def simulate(study: Path, folder: Path, url: str | None = None) -> list[dict[str
             if fate == "tabs":
                 with ThreadPoolExecutor(2) as tabs:
                     seats = {
-                        told["play"]
-                        for told in tabs.map(lambda _: ask(client, "game", token=token), range(2))
+                        reply["play"]
+                        for reply in tabs.map(lambda _: ask(client, "game", token=token), range(2))
                     }
                 assert len(seats) == 1
             build_red(client, token)
