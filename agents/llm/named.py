@@ -18,7 +18,9 @@ _NAME = re.compile(r"llm:(?P<model>[^@].*?)(?:@(?P<endpoint>https?://.+|local))?
 
 
 def check_server(endpoint: str) -> None:
-    """Raise `ConfigError` if nothing answers at an address, before hours of requests that fail."""
+    """Raise `ConfigError` if nothing answers at an address, before hours of requests that fail; "" is a local model."""
+    if not endpoint:
+        return
     try:
         urllib.request.urlopen(f"{endpoint.rstrip('/')}/models", timeout=ANSWERS_S).close()
     except OSError as error:  # others than these: it is there, and wants a key or has no such page

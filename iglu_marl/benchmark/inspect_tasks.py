@@ -185,8 +185,8 @@ def find_model(name: str) -> Model:
         except Exception as error:  # a missing package or key, an unknown provider
             hint = "" if "/" in model else f"; a model of a server is {model}@https://HOST/v1"
             raise ConfigError(f"model {name!r:.80}: {_MARKUP.sub('', str(error))}{hint}") from error
-    check_server(address)
     settings = NamedModel.of(f"{NamedModel.PREFIX}{model}@{address}", None).settings()
+    check_server(settings.endpoint)
     key = os.environ.get(settings.key_variable, "none")
     os.environ.setdefault("IGLU_API_KEY", key)
     return get_model(f"openai-api/iglu/{model}", base_url=address, api_key=key)

@@ -93,8 +93,7 @@ def check_model(
     name = model if model == "llm" or model.startswith(NamedModel.PREFIX) else f"{NamedModel.PREFIX}{model}"
     maker = NamedModel(None, "", None) if name == "llm" else NamedModel.of(name, None)
     console, settings = text_console(as_json), maker.settings()
-    if settings.endpoint:
-        check_server(settings.endpoint)
+    check_server(settings.endpoint)
     checked = check(settings, role, count, seed)
     stats = checked.stats
     about = {"model": settings.model, "role": role, **checked._asdict(), "stats": stats.as_dict()}
